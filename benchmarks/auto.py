@@ -262,9 +262,9 @@ def real(options: argparse.Namespace) -> list[str]:
     )
     found = []
     for method in ("lookup", "uniform", "videoagent", "videodetective", "symphony", "auto"):
-        casting = ModelAssignment((options.model,), replies=False)
+        assignment = ModelAssignment((options.model,), replies=False)
         folder = RunFolder(options.out / f"{options.benchmark}-{method}")
-        solver = Solver(method, Session(casting=casting))
+        solver = Solver(method, Session(assignment=assignment))
         scored = evaluate(solver, benchmark, folder, workers=options.workers, resume=True)
         print(f"{method}: {scored.accuracy}, {scored.tokens:,.0f} tokens", flush=True)
         found.append((Cell(method, method, 0, 0.0), scored))

@@ -11,9 +11,9 @@ from typing import Any
 from longtake.agents.calibration import StageFacts
 from longtake.agents.run import Run
 from longtake.config import BudgetSettings, Settings
+from longtake.evals.benchmarks import Benchmark
 from longtake.evals.benchmarks.lab import lab
 from longtake.evals.experiment import with_profile_model
-from longtake.evals.items import Benchmark
 from longtake.evals.runner import Scored, Solver, evaluate, score
 from longtake.evals.runs import RunFolder
 from longtake.lab.model import make as make_model
@@ -79,9 +79,11 @@ class Cell:
     def solver(self) -> Solver:
         """The method with the simulated model in every role."""
         model = f"lab/acuity={self.acuity:g}"
-        casting = with_profile_model(ModelAssignment((model,)), self.method)
+        assignment = with_profile_model(ModelAssignment((model,)), self.method)
         settings = Settings(budget=BudgetSettings(**self.budget))
-        return Solver(self.method, Session(settings, casting).with_fields(self.method, self.fields))
+        return Solver(
+            self.method, Session(settings, assignment).with_fields(self.method, self.fields)
+        )
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ def answers(method, parameters="", **fields):
     """Every question with its item, its result and whether it is right."""
     benchmark = lab(SEEDS, MINUTES, 10)
     models = (f"lab/{parameters}",) if parameters else ()
-    casting = with_profile_model(ModelAssignment(models), method)
-    solver = Solver(method, Session(casting=casting).with_fields(method, fields))
+    assignment = with_profile_model(ModelAssignment(models), method)
+    solver = Solver(method, Session(assignment=assignment).with_fields(method, fields))
     for item in benchmark.items:
         row = answer_one(solver, benchmark.source, item.asked)
         yield item, row, correct(item, row.get("choice"), row.get("text") or "")

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from lab2 import FIRST_SEED, QUESTIONS, WORLDS, Cell, citations
 
+from longtake.evals.benchmarks import Benchmark
 from longtake.evals.benchmarks.lab import lab
-from longtake.evals.items import Benchmark
 from longtake.evals.report import table
 from longtake.evals.runner import Scored, score
 from longtake.evals.scoring import DRAWS

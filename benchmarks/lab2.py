@@ -19,9 +19,9 @@ from pathlib import Path
 
 from longtake.config import AnswerSettings, Settings
 from longtake.evals import scoring
+from longtake.evals.benchmarks import Benchmark
 from longtake.evals.benchmarks.lab import lab
 from longtake.evals.experiment import frames_in_one_call, with_profile_model
-from longtake.evals.items import Benchmark
 from longtake.evals.report import table
 from longtake.evals.runner import Scored, Solver, evaluate
 from longtake.evals.runs import RunFolder, format_mean
@@ -58,9 +58,9 @@ class Cell:
 
     def solver(self) -> Solver:
         """The method with the laboratory's simulated model in every role."""
-        casting = with_profile_model(ModelAssignment(), self.method)
+        assignment = with_profile_model(ModelAssignment(), self.method)
         settings = replace(Settings(), answers=AnswerSettings(verify=self.verify))
-        session = Session(settings, casting=casting)
+        session = Session(settings, assignment=assignment)
         if self.frames is not None:
             session = session.with_fields(self.method, {"frames": self.frames})
         return Solver(self.method, session)

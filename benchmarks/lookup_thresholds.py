@@ -20,8 +20,7 @@ from longtake.algorithms import passages as phrases
 from longtake.algorithms.passages import held
 from longtake.algorithms.question_kinds import CERTAIN
 from longtake.config import load
-from longtake.evals.benchmarks import films
-from longtake.evals.items import NOT_TOLD, LabelledQuestion
+from longtake.evals.benchmarks import NOT_TOLD, LabelledQuestion, films
 from longtake.footage.protocol import Footage
 from longtake.methods.lookup.method import Passage, asked_for, bearing, promise, read
 from longtake.runner.films import open_film

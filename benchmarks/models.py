@@ -24,8 +24,8 @@ from pathlib import Path
 import httpx
 from pydantic import BaseModel
 
-from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
+from longtake.agents.team import fanout
 from longtake.config import BudgetSettings, Settings
 from longtake.config.entries import OpenAIEntry
 from longtake.llm.catalog import ModelCatalog

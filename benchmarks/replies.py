@@ -47,15 +47,13 @@ from longtake.agents.team import Member
 from longtake.config import BudgetSettings, Settings
 from longtake.config.entries import LocalEntry, OpenAIEntry, SocraticEntry
 from longtake.errors import LongtakeError
-from longtake.evals.benchmarks.egoschema import load_captions as load_egoschema
-from longtake.evals.benchmarks.nextqa import load_captions as load_nextqa
-from longtake.evals.items import Benchmark, BenchmarkQuestion
+from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, egoschema, nextqa
 from longtake.llm.backends.local import LocalChat
 from longtake.llm.catalog import ModelCatalog
 from longtake.methods.base import FULL
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
-from longtake.tracing.meter import Meter
+from longtake.tracing.sinks import Meter
 from longtake.types import Answer, Question, Usage
 
 BENCH = Path(__file__).parents[1] / ".." / "shared" / "bench"
@@ -89,7 +87,7 @@ def questions(bench: Path, number: int) -> list[tuple[BenchmarkQuestion, Any]]:
     """Questions from both benchmarks, each of another film, every fifth without its options."""
     half = (number + 1) // 2
     drawn: list[tuple[BenchmarkQuestion, Any]] = []
-    loaders = {"nextqa_dev": load_nextqa, "egoschema_dev": load_egoschema}
+    loaders = {"nextqa_dev": nextqa.CAPTIONS.load, "egoschema_dev": egoschema.CAPTIONS.load}
     for folder, load in loaders.items():
         benchmark: Benchmark = load(bench / folder, {})
         films = {item.asked.video: item.asked for item in benchmark.items}
@@ -147,9 +145,9 @@ def answer(task: Task, settings: Settings) -> tuple[Answer | None, Usage, str]:
         Member(name=f"agent {number}", model=model, temperature=temperature)
         for number, temperature in enumerate(TEAM, start=1)
     )
-    casting = ModelAssignment((model,), replies=False, roster=team)
+    assignment = ModelAssignment((model,), replies=False, roster=team)
     # the preset for small models leaves steps out
-    session = Session(settings, casting).with_fields(method, {"preset": FULL, **fields})
+    session = Session(settings, assignment).with_fields(method, {"preset": FULL, **fields})
     meter = Meter()
     try:
         with session.under_way(meter):

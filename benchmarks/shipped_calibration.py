@@ -65,8 +65,8 @@ class Run:
     def ask(self, out: Path, workers: int, rule: Mapping[str, Any]) -> None:
         """Put the questions through the stages."""
         options = {"seeds": self.seeds, "minutes": str(self.minutes), "questions": str(QUESTIONS)}
-        casting = ModelAssignment((f"lab/profile=lab-2,acuity={self.acuity:g}",))
-        session = Session(casting=replace(casting, replies=False))
+        assignment = ModelAssignment((f"lab/profile=lab-2,acuity={self.acuity:g}",))
+        session = Session(assignment=replace(assignment, replies=False))
         session = session.with_fields("auto", self.fields(rule))
         solver, benchmark = Solver("auto", session), load("lab", None, options)
         began = time.perf_counter()

@@ -251,10 +251,10 @@ class OpenFilm:
         settings = _with(self.settings, budget=budget, verify=verify)
         # a string is a sequence too, of single characters
         models = (model,) if isinstance(model, str) else tuple(model)
-        casting = ModelAssignment(models, _path(team), offline, replies=cache)
-        casting = casting.or_else(settings.answers.model)
-        method = method or casting.default_method
-        session = Session(settings, casting, seed, _path(prompts)).with_fields(method, fields)
+        assignment = ModelAssignment(models, _path(team), offline, replies=cache)
+        assignment = assignment.or_else(settings.answers.model)
+        method = method or assignment.default_method
+        session = Session(settings, assignment, seed, _path(prompts)).with_fields(method, fields)
         wanted = Question(question, tuple(options))
         all_sinks = [*sinks, CallbackSink(on_event)] if on_event is not None else list(sinks)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from longtake.llm.chat import Card, Reply, say
 from longtake.llm.http import Response
 from longtake.llm.openai_protocol import read_reply
-from longtake.llm.structured.form import ReplyForm
+from longtake.llm.structured.ask import ReplyForm
 from longtake.llm.structured.reader import UnreadableReply, parse_reply, read_known_fields
 from longtake.llm.structured.schema import Brief, Letter
 from longtake.llm.structured.tolerant_json import NotJson, lists, objects, parse

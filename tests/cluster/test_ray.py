@@ -18,7 +18,7 @@ from longtake.cluster.evaluation import ClusterRun
 from longtake.cluster.indexing import ClusterIndexer, IndexTarget
 from longtake.config import CacheSettings, IndexSettings, Settings
 from longtake.errors import ConfigError
-from longtake.evals.items import BenchmarkQuestion
+from longtake.evals.benchmarks import BenchmarkQuestion
 from longtake.evals.runner import Solver, answer_one
 from longtake.index.tasks import tasks
 from longtake.runner.films import open_film

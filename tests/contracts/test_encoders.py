@@ -9,8 +9,7 @@ import pytest
 import tinymodels
 from drawings import as_frame, honeycomb, noise
 
-from longtake.perception.card_encoder import open_card
-from longtake.perception.cards import CARDS
+from longtake.perception.cards import CARDS, open_card
 from longtake.perception.encoders import BuiltIns, names, open_encoder
 from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import ImageEncoder, ImageTextEncoder, TextEncoder

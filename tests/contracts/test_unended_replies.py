@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from longtake.llm.chat import Reply
-from longtake.llm.structured.form import ReplyForm
+from longtake.llm.structured.ask import ReplyForm
 from longtake.llm.structured.schema import schema_for
 from longtake.methods.symphony.perception import FindingsReply, ObservationReply, SubtitlesReply
 from longtake.types import Question

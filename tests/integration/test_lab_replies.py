@@ -35,7 +35,7 @@ RUNS = {
 def test_no_reply_of_a_method_falls_back_to_a_neutral_value(method, run, tmp_path):
     model, captions = RUNS[run]
     benchmark = lab([42], 4, 6, captions=captions)  # six questions, of all these kinds
-    solver = Solver(method, Session(casting=ModelAssignment((model,))), traces=tmp_path)
+    solver = Solver(method, Session(assignment=ModelAssignment((model,))), traces=tmp_path)
     for item in benchmark.items:
         if item.tags["type"] in KINDS:
             row = answer_one(solver, benchmark.source, item.asked)

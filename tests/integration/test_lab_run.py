@@ -26,7 +26,7 @@ from longtake.server.openai.simulated import SimulatedService
 def solve_all(benchmark, method, model, **fields):
     # these tests are about methods; the check would double their time
     settings = replace(Settings(), answers=AnswerSettings(verify=False))
-    session = Session(settings, casting=ModelAssignment((model,))).with_fields(method, fields)
+    session = Session(settings, assignment=ModelAssignment((model,))).with_fields(method, fields)
     solver = Solver(method, session)
     return score(
         benchmark,

@@ -13,8 +13,8 @@ from support.listening import listening
 from support.server import Request, Send, completion, serve
 
 from longtake import prompts
-from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
+from longtake.agents.team import fanout
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.chat import Card
 from longtake.llm.http import Endpoint

@@ -14,7 +14,7 @@ from support.listening import listening
 from support.talking import TalkingFootage, Team
 
 from longtake.agents.run import Agent, Run
-from longtake.algorithms import allocate
+from longtake.algorithms import sampling
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.errors import ConfigError
 from longtake.footage.plain import from_features
@@ -30,14 +30,14 @@ from longtake.types import Question
 
 
 def test_softmax_over_the_blocks_above_rho():
-    share = allocate.shares([2.0, 1.0, 0.5], rho=0.5)  # the last is not above it
+    share = sampling.shares([2.0, 1.0, 0.5], rho=0.5)  # the last is not above it
     assert share == pytest.approx([math.e / (1 + math.e), 1 / (1 + math.e), 0])
-    assert allocate.shares([2.0, 1.0]) == pytest.approx([math.e / (1 + math.e), 1 / (1 + math.e)])
+    assert sampling.shares([2.0, 1.0]) == pytest.approx([math.e / (1 + math.e), 1 / (1 + math.e)])
 
 
 def test_with_no_block_above_rho_the_best_gets_all():
-    assert allocate.shares([0.1, 0.7, 0.3], rho=0.8).tolist() == [0, 1, 0]
-    assert allocate.counts(allocate.shares([0.1, 0.8, 0.3], rho=0.8), 16, [50, 50, 50]) == [
+    assert sampling.shares([0.1, 0.7, 0.3], rho=0.8).tolist() == [0, 1, 0]
+    assert sampling.counts(sampling.shares([0.1, 0.8, 0.3], rho=0.8), 16, [50, 50, 50]) == [
         0,
         16,
         0,
@@ -46,24 +46,24 @@ def test_with_no_block_above_rho_the_best_gets_all():
 
 def test_whole_frames_by_largest_remainder():
     share = np.array([0.5, 0.3, 0.2])
-    assert allocate.counts(share, 16, [99] * 3) == [8, 5, 3]  # 8, 4.8, 3.2
-    assert allocate.counts(share, 7, [99] * 3) == [4, 2, 1]  # 3.5, 2.1, 1.4
+    assert sampling.counts(share, 16, [99] * 3) == [8, 5, 3]  # 8, 4.8, 3.2
+    assert sampling.counts(share, 7, [99] * 3) == [4, 2, 1]  # 3.5, 2.1, 1.4
 
 
 def test_line_15_as_printed_gives_no_frames():
-    share = allocate.shares([2.0, 1.0])
+    share = sampling.shares([2.0, 1.0])
     assert (16 * np.floor(share)).sum() == 0
-    assert sum(allocate.counts(share, 16, [99, 99])) == 16
+    assert sum(sampling.counts(share, 16, [99, 99])) == 16
 
 
 def test_more_blocks_than_frames_one_each_to_the_best():
-    assert allocate.counts(np.array([0.1, 0.4, 0.2, 0.3]), 2, [9] * 4) == [0, 1, 0, 1]
+    assert sampling.counts(np.array([0.1, 0.4, 0.2, 0.3]), 2, [9] * 4) == [0, 1, 0, 1]
 
 
 def test_a_full_block_passes_on_what_it_cannot_hold():
-    assert allocate.counts(np.array([0.8, 0.2]), 10, [4, 99]) == [4, 6]
-    assert allocate.counts(np.array([0.8, 0.2]), 10, [4, 3]) == [4, 3]
-    assert allocate.counts(np.array([1.0, 0.0]), 10, [4, 9]) == [
+    assert sampling.counts(np.array([0.8, 0.2]), 10, [4, 99]) == [4, 6]
+    assert sampling.counts(np.array([0.8, 0.2]), 10, [4, 3]) == [4, 3]
+    assert sampling.counts(np.array([1.0, 0.0]), 10, [4, 9]) == [
         4,
         0,
     ]  # an excluded block stays out

@@ -8,7 +8,7 @@ from support.discussing import FOOTAGE, LOW_BOB, NAMES, OPEN, QUESTION, cards, p
 from longtake.agents.run import Run
 from longtake.errors import ConfigError
 from longtake.llm.chat import Reply
-from longtake.llm.structured.form import ReplyForm
+from longtake.llm.structured.ask import ReplyForm
 from longtake.methods.base import configure
 from longtake.methods.lvagent.method import AgentReasonReply, LVAgent
 from longtake.runner.session import solve

@@ -156,13 +156,15 @@ def test_lines_23_and_24_scores_are_injected_and_diffused_one_by_one_from_the_la
     fields = [np.array(s.values) for s in scores(heard, "belief")]
     seen = scores(heard, "observed")
     assert len(fields) == 1 + len(seen) == 11
-    film = videodetective.scene_graph(SceneFootage(FILM), GraphRule())
+    film = videodetective.build_graph(SceneFootage(FILM), GraphRule())
     prior = np.array([1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0], float)
     assert fields[0] == pytest.approx(prior)  # Y⁰: the keyword's cosine
     injected, field = prior.copy(), prior
     for t, one in enumerate(seen, start=1):
         injected[film.segments.index(one.segments[0])] = one.values[0]
-        field = videodetective.graph.diffuse(film.spreading, injected, field, steps=iterations)
+        field = videodetective.scene_graph.diffuse(
+            film.spreading, injected, field, steps=iterations
+        )
         assert fields[t] == pytest.approx(field, abs=1e-3)
 
 
@@ -267,8 +269,8 @@ def test_films_of_one_and_two_scenes(count):
 def test_frames_of_the_film_that_resemble_nothing_are_cut_by_quantile():
     footage = SceneFootage(FILM)
     footage.encoder.thresholds.clear()
-    assert len(videodetective.scene_graph(footage, GraphRule(quantile=0.0))) == 1
-    assert len(videodetective.scene_graph(footage, GraphRule(quantile=0.2))) == 12
+    assert len(videodetective.build_graph(footage, GraphRule(quantile=0.0))) == 1
+    assert len(videodetective.build_graph(footage, GraphRule(quantile=0.2))) == 12
 
 
 def test_the_printed_prior_is_also_where_belief_begins():

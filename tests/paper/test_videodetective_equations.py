@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtake.algorithms import clues, graph, lexical, scenes
+from longtake.algorithms import lexical, scene_graph
 from longtake.methods.videodetective.scenes import Observation, SceneText
 
 E1, E2, E3 = math.exp(-1), math.exp(-2), math.exp(-3)
@@ -22,7 +22,7 @@ def matrix(entries, count):
     weights = np.zeros((count, count))
     for (i, j), w in entries.items():
         weights[i, j] = weights[j, i] = w
-    return graph.Edges(
+    return scene_graph.Edges(
         count, *(np.asarray(i, np.int64) for i in np.nonzero(weights)), weights[weights > 0]
     )
 
@@ -40,27 +40,27 @@ def graphs(draw):
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     times = np.sort(random.uniform(0, draw(st.sampled_from([1.0, 100.0, 1e6])), count))
     alpha, top = draw(st.sampled_from([0.0, 0.6, 1.0])), draw(st.integers(1, 8))
-    return graph.affinity(rows, times, alpha=alpha, top=top), random
+    return scene_graph.affinity(rows, times, alpha=alpha, top=top), random
 
 
 def test_equation_1_visual_affinity_is_the_cosine_without_its_negative_part():
-    assert graph.visual(VECTORS, VECTORS) == pytest.approx(
+    assert scene_graph.visual(VECTORS, VECTORS) == pytest.approx(
         np.array([[1, 0.6, 0], [0.6, 1, 0], [0, 0, 1]])
     )
 
 
 def test_equation_2_temporal_affinity_fades_with_distance_over_tau():
-    assert graph.temporal(CENTRES, CENTRES, 30.0) == pytest.approx(
+    assert scene_graph.temporal(CENTRES, CENTRES, 30.0) == pytest.approx(
         np.array([[1, E1, E3], [E1, 1, E2], [E3, E2, 1]])
     )
 
 
 def test_fusion_sparsification_and_symmetry():
-    one = graph.affinity(VECTORS, CENTRES, top=1).dense()
+    one = scene_graph.affinity(VECTORS, CENTRES, top=1).dense()
     strong, weak = 0.6 * 0.6 + 0.4 * E1, 0.4 * E2
     # 0 and 1 choose each other; 2 chooses 1, which does not choose it back: half of that edge stays
     assert one == pytest.approx(np.array([[0, strong, 0], [strong, 0, weak / 2], [0, weak / 2, 0]]))
-    full = graph.affinity(VECTORS, CENTRES, top=8).dense()
+    full = scene_graph.affinity(VECTORS, CENTRES, top=8).dense()
     assert full == pytest.approx(
         np.array([[0, strong, 0.4 * E3], [strong, 0, weak], [0.4 * E3, weak, 0]])
     )
@@ -70,18 +70,20 @@ def test_blocks_give_the_same_graph_as_one(monkeypatch):
     random = np.random.default_rng(3)
     rows = random.normal(size=(50, 4))
     times = np.arange(50.0) * 20
-    whole = graph.affinity(rows, times)
-    monkeypatch.setattr(graph, "BATCH", 7)
-    assert abs(graph.affinity(rows, times).dense() - whole.dense()).max() < 1e-15
+    whole = scene_graph.affinity(rows, times)
+    monkeypatch.setattr(scene_graph, "BATCH", 7)
+    assert abs(scene_graph.affinity(rows, times).dense() - whole.dense()).max() < 1e-15
 
 
 def test_of_equally_strong_edges_those_further_left_are_kept():
-    kept = graph.strongest(np.array([[0.0, 0.5, 0.5, 0.5, 0.9], [0.0, 0.0, 0.0, 0.1, 0.0]]), 2)
+    kept = scene_graph.strongest(
+        np.array([[0.0, 0.5, 0.5, 0.5, 0.9], [0.0, 0.0, 0.0, 0.1, 0.0]]), 2
+    )
     assert kept.tolist() == [[False, True, False, False, True], [False, False, False, True, False]]
 
 
 def test_equation_3_symmetric_normalisation():
-    normal = graph.normalise(matrix({(0, 1): 4.0, (1, 2): 5.0}, 3)).dense()
+    normal = scene_graph.normalise(matrix({(0, 1): 4.0, (1, 2): 5.0}, 3)).dense()
     expected = np.array(
         [[0, 4 / math.sqrt(4 * 9), 0], [4 / 6, 0, 5 / math.sqrt(9 * 5)], [0, 5 / math.sqrt(45), 0]]
     )
@@ -89,9 +91,9 @@ def test_equation_3_symmetric_normalisation():
 
 
 def test_a_scene_without_edges_divides_nothing_by_zero():
-    normal = graph.normalise(matrix({(0, 1): 1.0}, 3))
+    normal = scene_graph.normalise(matrix({(0, 1): 1.0}, 3))
     assert normal.dense() == pytest.approx(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]))
-    belief = graph.diffuse(normal, np.array([0.0, 0.0, 1.0]), np.zeros(3), steps=100)
+    belief = scene_graph.diffuse(normal, np.array([0.0, 0.0, 1.0]), np.zeros(3), steps=100)
     assert belief == pytest.approx([0, 0, 0.4])
 
 
@@ -99,31 +101,33 @@ def test_a_scene_without_edges_divides_nothing_by_zero():
 @given(graphs())
 def test_no_eigenvalue_exceeds_one(made):
     weights, _ = made
-    values = np.linalg.eigvalsh(graph.normalise(weights).dense())
+    values = np.linalg.eigvalsh(scene_graph.normalise(weights).dense())
     assert np.abs(values).max() <= 1 + 1e-12
 
 
 def test_equation_13_two_steps_by_hand():
     pair = matrix({(0, 1): 1.0}, 2)
     injected = np.array([1.0, 0.0])
-    assert graph.diffuse(pair, injected, injected, steps=1) == pytest.approx([0.4, 0.6])
-    assert graph.diffuse(pair, injected, injected, steps=2) == pytest.approx([0.76, 0.24])
+    assert scene_graph.diffuse(pair, injected, injected, steps=1) == pytest.approx([0.4, 0.6])
+    assert scene_graph.diffuse(pair, injected, injected, steps=2) == pytest.approx([0.76, 0.24])
 
 
 @settings(max_examples=60, deadline=None)
 @given(graphs())
 def test_diffusion_goes_to_the_closed_form_and_seven_steps_keep_the_bound(made):
     weights, random = made
-    normal = graph.normalise(weights)
+    normal = scene_graph.normalise(weights)
     injected, start = random.random(normal.count), random.random(normal.count)
     settled = limit(normal, injected)
-    assert graph.diffuse(normal, injected, start, steps=60) == pytest.approx(settled, abs=1e-8)
-    seven = graph.diffuse(normal, injected, start)
+    assert scene_graph.diffuse(normal, injected, start, steps=60) == pytest.approx(
+        settled, abs=1e-8
+    )
+    seven = scene_graph.diffuse(normal, injected, start)
     assert np.linalg.norm(seven - settled) <= 0.6**7 * np.linalg.norm(start - settled) + 1e-12
 
 
 def test_equation_12_the_limit_is_where_the_cost_is_least():
-    normal = graph.normalise(matrix({(0, 1): 1.0, (1, 2): 2.0}, 3))
+    normal = scene_graph.normalise(matrix({(0, 1): 1.0, (1, 2): 2.0}, 3))
     injected = np.array([0.9, 0.0, 0.2])
     mu = 0.6 / (1 - 0.6)
 
@@ -132,7 +136,7 @@ def test_equation_12_the_limit_is_where_the_cost_is_least():
             np.sum((belief - injected) ** 2) + mu * belief @ (np.eye(3) - normal.dense()) @ belief
         )
 
-    settled = graph.diffuse(normal, injected, injected, steps=200)
+    settled = scene_graph.diffuse(normal, injected, injected, steps=200)
     assert all(
         cost(settled) <= cost(settled + nudge)
         for nudge in 1e-3 * np.vstack([np.eye(3), -np.eye(3)])
@@ -142,14 +146,14 @@ def test_equation_12_the_limit_is_where_the_cost_is_least():
 def test_equation_5_as_printed_and_with_both_parts_on_one_scale():
     keyword = np.array([[0.2, -0.1, 0.05], [0.0, 0.3, 0.1]])
     event = np.array([[0.5, 0.9, 0.7], [0.4, 0.4, 0.4]])
-    assert clues.prior(keyword, event, printed=True) == pytest.approx(
+    assert scene_graph.prior(keyword, event, printed=True) == pytest.approx(
         np.array([[0.35, 0.4, 0.375], [0.2, 0.35, 0.25]])
     )
     # −0.1 counts as 0; 0.5, 0.9, 0.7 are 0, 1, 0.5; equal cosines say nothing
-    assert clues.prior(keyword, event) == pytest.approx(
+    assert scene_graph.prior(keyword, event) == pytest.approx(
         np.array([[0.1, 0.5, 0.275], [0.0, 0.15, 0.05]])
     )
-    assert clues.prior(keyword, event, weight=1.0)[1] == pytest.approx([0.0, 0.3, 0.1])
+    assert scene_graph.prior(keyword, event, weight=1.0)[1] == pytest.approx([0.0, 0.3, 0.1])
 
 
 def test_equation_6_the_unvisited_neighbour_of_highest_weight_times_belief():
@@ -157,21 +161,21 @@ def test_equation_6_the_unvisited_neighbour_of_highest_weight_times_belief():
     belief = np.array([1.0, 0.1, 0.3, 0.3, 1.0])
     open_ = np.array([False, True, True, True, True])
     assert (
-        graph.strongest_neighbour(weights, 0, belief, open_) == 2
+        scene_graph.strongest_neighbour(weights, 0, belief, open_) == 2
     )  # 0.09, 0.15, 0.12; 4 is no neighbour
     open_[2] = False
-    assert graph.strongest_neighbour(weights, 0, belief, open_) == 3
+    assert scene_graph.strongest_neighbour(weights, 0, belief, open_) == 3
     open_[[1, 3]] = False
-    assert graph.strongest_neighbour(weights, 0, belief, open_) is None
+    assert scene_graph.strongest_neighbour(weights, 0, belief, open_) is None
 
 
 def test_equation_7_the_unvisited_scene_of_highest_belief():
     belief = np.array([0.9, 0.2, 0.5])
-    assert graph.most_believed(belief, np.array([False, True, True])) == 2
+    assert scene_graph.most_believed(belief, np.array([False, True, True])) == 2
     assert (
-        graph.most_believed(-belief, np.array([True, True, False])) == 1
+        scene_graph.most_believed(-belief, np.array([True, True, False])) == 1
     )  # also where belief is negative
-    assert graph.most_believed(belief, np.zeros(3, bool)) is None
+    assert scene_graph.most_believed(belief, np.zeros(3, bool)) is None
 
 
 def test_equation_8_the_weights_of_shared_lemmas_over_z():
@@ -199,22 +203,22 @@ def test_words_are_lower_case_lemmas_without_stop_words_and_times():
 
 def test_equation_9_the_highest_cosine_over_pieces_and_queries():
     text, queries = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([[0.0, 1.0], [-1.0, 0.0]])
-    assert clues.semantic(text, queries) == pytest.approx(0.8)
-    assert clues.semantic(text, np.zeros((0, 2))) == 0.0
+    assert scene_graph.semantic(text, queries) == pytest.approx(0.8)
+    assert scene_graph.semantic(text, np.zeros((0, 2))) == 0.0
 
 
 def test_long_texts_are_compared_in_pieces_of_fifty_words():
     words = [f"w{n}" for n in range(120)]
-    assert [len(piece.split()) for piece in clues.pieces(" ".join(words))] == [50, 50, 20]
-    assert clues.pieces("  ") == []
+    assert [len(piece.split()) for piece in scene_graph.pieces(" ".join(words))] == [50, 50, 20]
+    assert scene_graph.pieces("  ") == []
 
 
 @pytest.mark.parametrize(
     ("weight", "expected"), [(0.7, 0.7 * 0.9 + 0.3 * 0.4), (0.5, 0.65), (0.3, 0.3 * 0.9 + 0.28)]
 )
 def test_equation_10_lexical_and_semantic_by_source(weight, expected):
-    assert clues.source_aware(0.9, 0.4, weight) == pytest.approx(expected)
-    assert clues.source_aware(0.0, -0.5, weight) == 0.0
+    assert scene_graph.source_aware(0.9, 0.4, weight) == pytest.approx(expected)
+    assert scene_graph.source_aware(0.0, -0.5, weight) == 0.0
 
 
 def test_equations_11_and_14_the_maximum_over_sources_and_facets_and_its_text():
@@ -233,14 +237,14 @@ def test_algorithm_2_by_hand():
     belief = np.array([0.9, 0.8, 0.5, 0.3, 0.2, 0.0])
     channels = np.array([[0.1, 0.1, 0.1, 0.9, 0.1, 0.1], [0.0, 0.0, 0.0, 0.9, 0.0, 0.0]])
     # both facets: scene 3; then 0 (1 is damped to 0.16), 2, 4, then 1; 5 has no belief
-    assert graph.graph_nms(belief, channels, weights) == [3, 0, 2, 4, 1]
-    assert graph.graph_nms(belief, channels, weights, most=3) == [3, 0, 2]
-    assert graph.graph_nms(belief, channels, weights, most=3, eta=1.0) == [3, 0, 1]
+    assert scene_graph.graph_nms(belief, channels, weights) == [3, 0, 2, 4, 1]
+    assert scene_graph.graph_nms(belief, channels, weights, max_scenes=3) == [3, 0, 2]
+    assert scene_graph.graph_nms(belief, channels, weights, max_scenes=3, eta=1.0) == [3, 0, 1]
 
 
 def test_more_facets_than_packages_keep_the_highest():
     belief = np.array([0.9, 0.5, 0.8])
-    assert graph.graph_nms(belief, np.eye(3), matrix({}, 3), most=2) == [0, 2]
+    assert scene_graph.graph_nms(belief, np.eye(3), matrix({}, 3), max_scenes=2) == [0, 2]
 
 
 @settings(max_examples=60, deadline=None)
@@ -249,7 +253,7 @@ def test_graph_nms_keeps_one_scene_per_facet_and_never_too_many(made, facets, mo
     weights, random = made
     count = weights.count
     belief, channels = random.random(count), random.random((facets, count))
-    chosen = graph.graph_nms(belief, channels, weights, most=most)
+    chosen = scene_graph.graph_nms(belief, channels, weights, max_scenes=most)
     assert len(chosen) == len(set(chosen)) <= most
     best = [int((row * belief).argmax()) for row in channels]
     if len(set(best)) <= most:
@@ -259,11 +263,11 @@ def test_graph_nms_keeps_one_scene_per_facet_and_never_too_many(made, facets, mo
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_one_and_two_scenes(count):
-    weights = graph.affinity(VECTORS[:count], CENTRES[:count])
-    normal = graph.normalise(weights)
-    belief = graph.diffuse(normal, np.ones(count), np.ones(count))
+    weights = scene_graph.affinity(VECTORS[:count], CENTRES[:count])
+    normal = scene_graph.normalise(weights)
+    belief = scene_graph.diffuse(normal, np.ones(count), np.ones(count))
     assert belief == pytest.approx([0.4] if count == 1 else [1.0, 1.0])
-    assert sorted(graph.graph_nms(belief, np.ones((3, count)), weights)) == list(range(count))
+    assert sorted(scene_graph.graph_nms(belief, np.ones((3, count)), weights)) == list(range(count))
 
 
 def film(*lengths):
@@ -272,10 +276,10 @@ def film(*lengths):
 
 
 def test_scenes_end_where_neighbours_stop_resembling_each_other():
-    assert scenes.scenes(film(20, 12, 15), 0.82) == [(0, 20), (20, 32), (32, 47)]
-    assert scenes.scenes(film(20), 0.82) == [(0, 20)]
-    assert scenes.scenes(film(3), 0.82) == [(0, 3)]  # nothing to merge with
-    assert scenes.scenes(np.zeros((0, 4), np.float32), 0.82) == []
+    assert scene_graph.scenes(film(20, 12, 15), 0.82) == [(0, 20), (20, 32), (32, 47)]
+    assert scene_graph.scenes(film(20), 0.82) == [(0, 20)]
+    assert scene_graph.scenes(film(3), 0.82) == [(0, 3)]  # nothing to merge with
+    assert scene_graph.scenes(np.zeros((0, 4), np.float32), 0.82) == []
 
 
 def test_short_scenes_merge_left_to_right_with_the_neighbour_they_resemble_more():
@@ -283,7 +287,7 @@ def test_short_scenes_merge_left_to_right_with_the_neighbour_they_resemble_more(
     rows[20:24] = [0.1, 0.8, 0.6, 0, 0, 0]  # closer to the third than to the first
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     # the last three resemble nothing: the first joins the scene before it, and so do the others
-    assert scenes.scenes(rows, 0.82) == [(0, 20), (20, 53)]
+    assert scene_graph.scenes(rows, 0.82) == [(0, 20), (20, 53)]
 
 
 @settings(max_examples=60, deadline=None)
@@ -291,7 +295,7 @@ def test_short_scenes_merge_left_to_right_with_the_neighbour_they_resemble_more(
     st.lists(st.integers(1, 40), min_size=1, max_size=20), st.integers(1, 12), st.integers(24, 60)
 )
 def test_scenes_cover_the_film_and_keep_their_bounds(lengths, shortest, longest):
-    found = scenes.scenes(film(*lengths), 0.5, shortest=shortest, longest=longest)
+    found = scene_graph.scenes(film(*lengths), 0.5, shortest=shortest, longest=longest)
     assert found[0][0] == 0
     assert found[-1][1] == sum(lengths)
     assert all(a[1] == b[0] for a, b in itertools.pairwise(found))
@@ -302,13 +306,13 @@ def test_scenes_cover_the_film_and_keep_their_bounds(lengths, shortest, longest)
 def test_a_long_scene_is_divided_at_its_lowest_cosine_and_a_still_one_in_the_middle():
     steps = np.full(199, 0.95)
     steps[69] = 0.9
-    assert scenes.split_long(steps, (0, 200), 10, 140) == [(0, 70), (70, 200)]
-    assert scenes.split_long(np.ones(199), (0, 200), 10, 120) == [(0, 100), (100, 200)]
+    assert scene_graph.split_long(steps, (0, 200), 10, 140) == [(0, 70), (70, 200)]
+    assert scene_graph.split_long(np.ones(199), (0, 200), 10, 120) == [(0, 100), (100, 200)]
 
 
 def test_a_scenes_vector_is_the_unit_mean_of_its_frames():
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], np.float32)
-    assert scenes.scene_vectors(rows, [(0, 2), (2, 3)]) == pytest.approx(
+    assert scene_graph.scene_vectors(rows, [(0, 2), (2, 3)]) == pytest.approx(
         np.array([[math.sqrt(0.5)] * 2, [0.0, 1.0]])
     )
 
@@ -324,8 +328,8 @@ def test_a_scenes_vector_is_the_unit_mean_of_its_frames():
     ],
 )
 def test_scores_that_tell_nothing_apart(scores, why):
-    assert why in clues.distrust(scores)
+    assert why in scene_graph.distrust(scores)
 
 
 def test_scores_that_do():
-    assert clues.distrust([0.9, 0.5, 0.3]) is None
+    assert scene_graph.distrust([0.9, 0.5, 0.3]) is None

@@ -1,1 +1,81 @@
-"""What has no domain: files, clocks, text, processes, cancellation."""
+"""Small things that every package uses: safe text, whole files, versions.
+
+Below it: times as people write them, a pool of processes, cancellation.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+
+def visible(text: str) -> str:
+    """Return the text with control characters escaped; line breaks are kept.
+
+    A file name must not move the cursor, change colours or fake a line of output.
+    """
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    if character.isprintable() or character == "\n":
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+def on_one_line(text: str) -> str:
+    """Return the same without line breaks, runs of spaces joined."""
+    return visible(" ".join(text.split()))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a draft beside ``path``, with its suffix; it takes the name when the block succeeds.
+
+    Links are followed. A device, or a file in a read-only folder, is written directly.
+    """
+    target = path.resolve()
+    direct = target.exists() and not (target.is_file() and os.access(target.parent, os.W_OK))
+    if direct:
+        yield target
+        return
+    draft = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
+    try:
+        yield draft
+        if target.exists():
+            shutil.copymode(target, draft)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def version_of(package: str) -> str:
+    """The version of an installed package; raises ``PackageNotFoundError`` like the original."""
+    wanted = package.replace("-", "_").replace(".", "_").lower()
+    for place in sys.path:
+        for name, version in _installed(place):
+            if name == wanted:
+                return version
+    from importlib.metadata import version as parsed  # late: slow to import
+
+    return parsed(package)
+
+
+@cache
+def _installed(place: str) -> tuple[tuple[str, str], ...]:
+    """Names and versions of the packages in one folder of the path."""
+    try:
+        entries = [entry.name for entry in Path(place).iterdir()]
+    except OSError:
+        return ()  # a file, or a folder that is not there
+    packages = []
+    for entry in entries:
+        name, dash, version = entry.removesuffix(".dist-info").partition("-")
+        if dash and entry.endswith(".dist-info"):
+            packages.append((name.replace(".", "_").lower(), version))
+    return tuple(packages)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
@@ -79,6 +79,10 @@ class Guess:
         return replace(answer, status="abstained") if self.abstained else answer
 
 
+Slots: TypeAlias = Mapping[str, Any]
+"""What fills a prompt, with ``frames`` and options of the reply such as ``temperature``."""
+
+
 def guess(
     chat: Chat,
     prompt: str,
@@ -86,7 +90,6 @@ def guess(
     *,
     reasoned: bool = True,
     rotated: bool = True,
-    frames: Sequence[Frame] = (),
     **slots: Any,
 ) -> Guess:
     """The model's answer, with or without a reason; an abstention if no reply can be read.
@@ -95,49 +98,35 @@ def guess(
     order. ``rotated=False`` forbids that, for prompts that name options by their letters elsewhere.
     """
     if not question.options:
-        return _in_words(chat, prompt, question, reasoned, frames, slots)
+        return _in_words(chat, prompt, question, reasoned, slots)
     number = min(chat.card.permutations, len(question.options)) if rotated else 1
     if number > 1:
-        return _permuted(chat, prompt, question, number, reasoned, frames, slots)
-    return _choose(chat, prompt, question, reasoned, frames, slots)
+        return _permuted(chat, prompt, question, number, reasoned, slots)
+    return _choose(chat, prompt, question, reasoned, slots)
 
 
-def _in_words(
-    chat: Chat,
-    prompt: str,
-    question: Question,
-    reasoned: bool,
-    frames: Sequence[Frame],
-    slots: Mapping[str, Any],
-) -> Guess:
+def _in_words(chat: Chat, prompt: str, question: Question, reasoned: bool, slots: Slots) -> Guess:
     tell = ReasonedWords if reasoned else Words
-    reply = ask(chat, prompt, tell, frames=frames, question=question, default=None, **slots)
+    reply = ask(chat, prompt, tell, question=question, default=None, **slots)
     if reply is None:
         return Guess()
     return Guess(None, reply.answer.strip(), getattr(reply, "reason", ""))
 
 
-def _choose(
-    chat: Chat,
-    prompt: str,
-    question: Question,
-    reasoned: bool,
-    frames: Sequence[Frame],
-    slots: Mapping[str, Any],
-) -> Guess:
+def _choose(chat: Chat, prompt: str, question: Question, reasoned: bool, slots: Slots) -> Guess:
     """One letter for one order of the options."""
     if not reasoned and chat.card.letters and _is_greedy(chat, slots):
-        odds = letter_odds(chat, prompt, question, frames=frames, **slots)
+        odds = letter_odds(chat, prompt, question, **slots)
         if odds:
             return Guess(max(odds, key=odds.__getitem__), odds=odds)
     choose = ReasonedChoice if reasoned else Choice
-    choice = ask(chat, prompt, choose, frames=frames, question=question, default=None, **slots)
+    choice = ask(chat, prompt, choose, question=question, default=None, **slots)
     if choice is None:
         return Guess()
     return Guess(choice.choice, "", getattr(choice, "reason", ""))
 
 
-def _is_greedy(chat: Chat, slots: Mapping[str, Any]) -> bool:
+def _is_greedy(chat: Chat, slots: Slots) -> bool:
     """Whether the likeliest letter is wanted; agents that are to differ draw theirs instead."""
     temperature = slots.get("temperature")
     # up to this temperature, the likeliest letter is drawn nearly always
@@ -162,13 +151,7 @@ def letter_odds(
 
 
 def _permuted(
-    chat: Chat,
-    prompt: str,
-    question: Question,
-    number: int,
-    reasoned: bool,
-    frames: Sequence[Frame],
-    slots: Mapping[str, Any],
+    chat: Chat, prompt: str, question: Question, number: int, reasoned: bool, slots: Slots
 ) -> Guess:
     """One letter from several orders of the options: odds are averaged, letters are counted.
 
@@ -180,11 +163,11 @@ def _permuted(
     guesses: list[Guess] = []
     by_letter = chat.card.letters and _is_greedy(chat, slots)
     if by_letter and reasoned:
-        first = _choose(chat, prompt, question, True, frames, slots)
+        first = _choose(chat, prompt, question, True, slots)
     for turn in range(number):
         shift = turn * len(question.options) // number
         turned = Question(question.text, _rotate(question.options, shift))
-        guessed = _choose(chat, prompt, turned, reasoned and not by_letter, frames, slots)
+        guessed = _choose(chat, prompt, turned, reasoned and not by_letter, slots)
         guesses.append(_turned_back(guessed, question, shift))
         for letter, odds in _as_odds(guesses[-1]).items():
             totals[letter] += odds

@@ -32,13 +32,11 @@ from longtake.llm.chat import (
     Unsupported,
     say,
 )
-from longtake.llm.structured.ask import REQUIRED, compose, converse
-from longtake.llm.structured.form import ReplyForm
+from longtake.llm.structured.ask import REQUIRED, ReplyForm, compose, converse
 from longtake.llm.structured.reader import explain
 from longtake.llm.structured.schema import in_words
 from longtake.llm.structured.tolerant_json import NotJson, holds_cut, objects, parse
-from longtake.prompts import Plain, phrase
-from longtake.prompts.quoting import quote
+from longtake.prompts import Plain, phrase, quote
 from longtake.tracing import events
 from longtake.types import Frame, Segment
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
-from longtake.agents.fanout import fanout
 from longtake.agents.run import Agent
+from longtake.agents.team import fanout
 from longtake.llm.chat import Chat
 from longtake.llm.structured.ask import ask
 from longtake.llm.structured.letters import normalized_text

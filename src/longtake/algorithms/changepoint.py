@@ -122,19 +122,23 @@ class SegmentCost:
 
 
 def kts(
-    similarity: Floats, penalty: Callable[[float], float], min_size: int, *, most: int | None = None
+    similarity: Floats,
+    penalty: Callable[[float], float],
+    min_size: int,
+    *,
+    max_cuts: int | None = None,
 ) -> list[int]:
     """Split recursively where ``C(a, b) − C(a, k) − C(k + 1, b) − λ`` is largest and positive.
 
     ``penalty`` computes λ from the cost ``C(a, b)`` of the segment being split. Neither side may be
-    shorter than ``min_size``. ``most`` limits the number of splits; left segments go first.
+    shorter than ``min_size``. ``max_cuts`` limits the number of splits; left segments go first.
     """
     if len(similarity) == 0:
         return []
     cost, min_size = SegmentCost(similarity), max(1, min_size)
     cuts: list[int] = []
     todo = [(0, len(similarity) - 1)]
-    while todo and (most is None or len(cuts) < most):
+    while todo and (max_cuts is None or len(cuts) < max_cuts):
         a, b = todo.pop()
         ends = np.arange(a + min_size - 1, b - min_size + 1, dtype=np.int64)
         if len(ends) == 0:

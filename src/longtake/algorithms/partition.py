@@ -243,7 +243,7 @@ class EventPartition:
             "constant": lambda _: self.kts_factor,
         }[self.kts_penalty]
         size = changepoint.bins_of(min_length, frames.step)
-        cuts = changepoint.kts(frames.matrix, penalty, size, most=self.kts_splits)
+        cuts = changepoint.kts(frames.matrix, penalty, size, max_cuts=self.kts_splits)
         return [float(frames.edges[cut]) for cut in cuts]
 
     def _visible(self, time: float, frames: SelfSimilarity) -> bool:

@@ -1,7 +1,8 @@
-"""Samples indices."""
+"""Samples indices: evenly, one from each bin, or a number of frames for each block of a film."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
@@ -30,3 +31,48 @@ def one_per_bin(count: int, n: int, chance: Random) -> NDArray[np.int64]:
         return np.zeros(0, dtype=np.int64)
     bins = np.array_split(np.arange(count), min(n, count))
     return np.array([chance.choice(part.tolist()) for part in bins], dtype=np.int64)
+
+
+def shares(logits: Sequence[float], rho: float | None = None) -> NDArray[np.float64]:
+    """A4VL, lines 12 to 14, 17 and 18: the softmax over the blocks whose logit exceeds ρ.
+
+    If no logit does, the best block gets everything. Without ρ, no block is excluded.
+    """
+    s = np.asarray(logits, np.float64)
+    if rho is not None:
+        if s.max() <= rho:  # 17, 18
+            return np.asarray(np.arange(len(s)) == s.argmax(), np.float64)
+        s = np.where(s > rho, s, -np.inf)  # 12, 13
+    weights = np.exp(s - s.max())  # 14; the shift avoids overflow and cancels out
+    return np.asarray(weights / weights.sum())
+
+
+def counts(share: NDArray[np.float64], total: int, room: Sequence[int]) -> list[int]:
+    """A4VL, line 15: ``⌊N2 · share⌋`` each, the rest to the largest remainders.
+
+    If more blocks have a share than there are frames, the best get one each. No block gets more
+    than its ``room``; the excess goes to the others in proportion, so the counts add up to
+    ``total`` unless all blocks are full.
+    """
+    chosen = np.flatnonzero(share > 0)
+    if len(chosen) > total:
+        by_share = chosen[np.argsort(-share[chosen], kind="stable")]
+        share = np.zeros(len(share))
+        share[by_share[:total]] = 1.0
+    given = np.zeros(len(share), np.int64)
+    limit = np.where(share > 0, np.asarray(room, np.int64), 0)
+    total = min(total, int(limit.sum()))
+    # each pass fills at least one block or gives out everything that is left
+    while (left := total - int(given.sum())) > 0:
+        open_share = np.where(given < limit, share, 0.0)
+        given = np.minimum(given + _largest_remainders(open_share, left), limit)
+    return [int(n) for n in given]
+
+
+def _largest_remainders(share: NDArray[np.float64], total: int) -> NDArray[np.int64]:
+    exact = share / share.sum() * total
+    floors = np.floor(exact + 1e-9).astype(np.int64)  # 2.9999999998 is a 3 that was rounded
+    order = np.argsort(-(exact - floors), kind="stable")
+    order = order[share[order] > 0]
+    floors[order[: total - int(floors.sum())]] += 1
+    return np.asarray(floors, np.int64)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import click
 
 from longtake import __version__
+from longtake._util import on_one_line, visible
 from longtake._util.cancellation import leave
-from longtake._util.display import on_one_line, visible
 from longtake.errors import ConfigError, LongtakeError, unknown
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import click
 
+from longtake._util import on_one_line, visible
 from longtake._util.cancellation import Stop
-from longtake._util.display import on_one_line, visible
 from longtake._util.timecode import clock
 from longtake.agents.answer import claims
 from longtake.cli.output import bold, faint, in_one_line, on_terminal, say, wrapped
@@ -50,7 +50,7 @@ from longtake.tracing.events import (
     Sink,
     StepBegan,
 )
-from longtake.tracing.meter import Meter
+from longtake.tracing.sinks import Meter
 from longtake.types import GIVEN, Answer, Evidence, Question, Result, Segment, Usage
 from longtake.video.clip import cut, write_subtitles
 from longtake.video.pictures import encoded

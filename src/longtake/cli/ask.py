@@ -15,7 +15,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake.cli.answers import (
     FORMATS,
     AnsweredQuestion,
@@ -28,14 +28,19 @@ from longtake.cli.answers import (
     write_clips,
 )
 from longtake.cli.indexing import is_unread, look_through, show_notes
-from longtake.cli.model_options import (
+from longtake.cli.options import (
+    FILE,
+    FOLDER,
     answering_options,
     check_models,
+    common,
+    plot,
     question_method_option,
     question_options,
+    quiet_option,
     read_question,
+    verbose_option,
 )
-from longtake.cli.options import FILE, FOLDER, common, plot, quiet_option, verbose_option
 from longtake.cli.output import TRACE, check_place, emit_json, emit_line, faint, plot_kind, say
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, LongtakeError, MediaError
@@ -272,8 +277,8 @@ def ask(
     """
     names, parsed = _split(words, questions, options)
     kind = _kind(kind, as_json=as_json, batch=questions is not None)
-    ask_options = AskOptions(session, method or session.casting.default_method, quiet, verbose)
-    if session.casting.offline and download:
+    ask_options = AskOptions(session, method or session.assignment.default_method, quiet, verbose)
+    if session.assignment.offline and download:
         raise ConfigError("--download connects to other machines, and --offline forbids that")
     paths = films_named(names, session.settings, download=download)
     outputs = Outputs(trace, plot, clips, play)
@@ -283,7 +288,7 @@ def ask(
     else:
         film = open_film(paths[0], session.settings, subtitles=subtitles)
         # outputs are checked before any work is done for them
-        outputs.check((paths[0], film.subtitle_file, session.casting.team))
+        outputs.check((paths[0], film.subtitle_file, session.assignment.team))
     check_models(session, ask_options.roles)
     if several:
         return ask_several(ask_options, paths, parsed, kind)

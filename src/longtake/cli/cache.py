@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake.cli.options import PATH, common
 from longtake.cli.output import emit_json, human_bytes
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks.files import FOLDER as CAPTIONS
 from longtake.index.source import fingerprint
-from longtake.index.word_cache import forget_words
+from longtake.index.text import forget_words
 from longtake.runner.films import open_store
 
 

@@ -14,8 +14,16 @@ import click
 from longtake import __version__
 from longtake.agents.calibration import FILE as CALIBRATION
 from longtake.agents.calibration import Calibration, from_plain
-from longtake.cli.model_options import check_models, session_options
-from longtake.cli.options import COUNT, FILE, PATH, benchmark_parts, common, workers
+from longtake.cli.options import (
+    COUNT,
+    FILE,
+    PATH,
+    benchmark_parts,
+    check_models,
+    common,
+    session_options,
+    workers,
+)
 from longtake.cli.output import emit_json, say, worth_a_line, write_text
 from longtake.config import user_config_file
 from longtake.errors import ConfigError
@@ -107,8 +115,8 @@ def _run_all_stages(
     benchmark = load(name, data[0] if data else None, parts).draw(
         limit=limit, sample=None, seed=session.seed
     )
-    assignment = replace(session.casting, replies=False)
-    session = replace(session, casting=assignment).with_fields(METHOD, {"stop": "never"})
+    assignment = replace(session.assignment, replies=False)
+    session = replace(session, assignment=assignment).with_fields(METHOD, {"stop": "never"})
     check_models(session, methods.get(METHOD).roles)
     folder = None if keep is None else RunFolder(keep)
     total, done = len(benchmark.items), 0
@@ -124,7 +132,7 @@ def _run_all_stages(
     spec = {
         "benchmark": {"name": name, "options": parts, **benchmark.settings},
         "method": {"name": METHOD},
-        "models": session.casting.names(methods.get(METHOD).roles),
+        "models": session.assignment.names(methods.get(METHOD).roles),
         "questions": total,
     }
     return RunReport(keep or Path(name), spec, scored.items, scored.rows, scored)

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake._util.timecode import clock
 from longtake.cli.indexing import look_through
-from longtake.cli.model_options import answering_options, check_models
-from longtake.cli.options import FILE, common, film_path
+from longtake.cli.options import FILE, answering_options, check_models, common, film_path
 from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
 from longtake.index.film import Film
 from longtake.library.overview import FORMATS, FilmOverview, make_overview
@@ -22,7 +21,7 @@ from longtake.runner.session import Session
 def overview_of(path: Path, session: Session) -> tuple[Film, FilmOverview]:
     """The film and its overview; a model writes it only if one was named."""
     film = open_film(path, session.settings)
-    asks = bool(session.casting.models)
+    asks = bool(session.assignment.models)
     if asks:
         check_models(session, ("llm",))
     look_through(film)

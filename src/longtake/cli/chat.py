@@ -12,18 +12,21 @@ from textwrap import indent
 
 import click
 
+from longtake._util import visible
 from longtake._util.cancellation import Stop
-from longtake._util.display import visible
 from longtake._util.timecode import clock, parse_time
 from longtake.cli.answers import AnsweredQuestion, AskOptions, ask_film, open_player, show_answered
 from longtake.cli.indexing import look_through
-from longtake.cli.model_options import (
+from longtake.cli.options import (
+    PATH,
     answering_options,
     check_models,
+    common,
+    film_path,
     question_method_option,
     read_question,
+    verbose_option,
 )
-from longtake.cli.options import PATH, common, film_path, verbose_option
 from longtake.cli.output import in_one_line, say, wrapped
 from longtake.errors import ConfigError, LongtakeError, unknown
 from longtake.index.film import Film
@@ -221,7 +224,7 @@ def chat(
     if as_json:
         raise ConfigError("chat has no --json; use 'longtake ask --questions FILE --json'")
     film = open_film(path, session.settings, subtitles=subtitles)
-    options = AskOptions(session, method or session.casting.default_method, verbose=verbose)
+    options = AskOptions(session, method or session.assignment.default_method, verbose=verbose)
     check_models(session, options.roles)
     look_through(film)
     talk = Conversation(film, options)

@@ -9,17 +9,18 @@ from pathlib import Path
 import click
 
 from longtake import registry
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake.cli.answers import exit_code, plain, report_spending
 from longtake.cli.indexing import look_through
-from longtake.cli.model_options import (
+from longtake.cli.options import (
     answering_options,
     check_models,
+    common,
+    film_path,
     methods_option,
     question_options,
     read_question,
 )
-from longtake.cli.options import common, film_path
 from longtake.cli.output import confirm, emit_json, first_column, say, show_estimates
 from longtake.config import Settings
 from longtake.errors import LongtakeError, ModelError
@@ -28,7 +29,7 @@ from longtake.runner.estimate import Estimate, estimate_all
 from longtake.runner.films import open_film
 from longtake.runner.rendering import answer_text
 from longtake.runner.session import Session
-from longtake.tracing.meter import Meter
+from longtake.tracing.sinks import Meter
 from longtake.types import Result
 
 
@@ -67,8 +68,8 @@ def compare(
     names = methods or tuple(registry.methods.names())
     film = open_film(path, session.settings, subtitles=subtitles)
     # a reply that one method paid for would be free for the next one
-    assignment = replace(session.casting.among(names), replies=False)
-    session = replace(session, casting=assignment)
+    assignment = replace(session.assignment.among(names), replies=False)
+    session = replace(session, assignment=assignment)
     # also opens every model, so that unknown names fail before the first method runs
     estimates = estimate_all(session, film, parsed, names)
     show_estimates(estimates, err=True)

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from longtake import config
-from longtake._util.files import replacing
+from longtake._util import replacing
 from longtake.cli.answers import PLAYERS
 from longtake.config import Settings
 from longtake.config.vendors import Preset

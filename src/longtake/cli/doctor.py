@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from longtake import __version__
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake.cli.discovery import Advice, advise, described, look_around, plain_findings
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, rows

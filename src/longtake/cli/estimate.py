@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from longtake import registry
-from longtake.cli.model_options import (
+from longtake.cli.options import (
     answering_options,
+    common,
+    film_path,
     methods_option,
     question_options,
     read_question,
 )
-from longtake.cli.options import common, film_path
 from longtake.cli.output import emit_json, show_estimates
 from longtake.runner.estimate import estimate_all
 from longtake.runner.films import open_film

@@ -11,14 +11,16 @@ from typing import Any
 import click
 
 from longtake.cli.jobs import asking_on, on_with_cost
-from longtake.cli.model_options import check_models, question_method_option, session_options
 from longtake.cli.options import (
     COUNT,
     PATH,
     benchmark_files,
     benchmark_parts,
+    check_models,
     common,
+    question_method_option,
     retry_errors,
+    session_options,
     workers,
 )
 from longtake.cli.output import emit_json, human_seconds, say, worth_a_line
@@ -26,8 +28,7 @@ from longtake.cluster.backends import BackendAddress
 from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
-from longtake.evals.benchmarks import load
-from longtake.evals.items import Benchmark
+from longtake.evals.benchmarks import Benchmark, load
 from longtake.evals.presets import EvalPreset
 from longtake.evals.report import markdown
 from longtake.evals.runner import Solver, evaluate
@@ -93,10 +94,10 @@ def eval_command(
         session = _with_preset(session, planned)
     if name is None:
         raise ConfigError("name a benchmark (see 'longtake benchmarks') or a --preset")
-    method = method or session.casting.default_method
+    method = method or session.assignment.default_method
     benchmark = load(name, data, parts).draw(limit=limit, sample=sample, seed=session.seed)
     # a reply that another run paid for would cost nothing in this report
-    session = replace(session, casting=replace(session.casting, replies=False))
+    session = replace(session, assignment=replace(session.assignment, replies=False))
     traces_folder = out / "traces" if traces else None
     solver = Solver(method, session, traces_folder, preset)
     check_models(session, methods.get(method).roles, here=where is None)
@@ -135,8 +136,8 @@ def _with_preset(session: Session, planned: EvalPreset) -> Session:
     say(f"{planned.title}; the paper used {planned.used}{departs}")
     # the paper's settings are for every model, small ones included
     fields = {"preset": FULL, **planned.fields, **session.settings.methods.get(planned.method, {})}
-    assignment = _models_of_preset(planned, session.casting)
-    return replace(session.with_fields(planned.method, fields), casting=assignment)
+    assignment = _models_of_preset(planned, session.assignment)
+    return replace(session.with_fields(planned.method, fields), assignment=assignment)
 
 
 def _models_of_preset(planned: EvalPreset, assignment: ModelAssignment) -> ModelAssignment:

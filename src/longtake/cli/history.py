@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake._util.timecode import clock
 from longtake.cli.options import COUNT, common
 from longtake.cli.output import bold, emit_json, faint, in_one_line, say

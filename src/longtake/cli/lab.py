@@ -11,17 +11,28 @@ from pathlib import Path
 
 import click
 
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake.cli.jobs import asking_on, on
-from longtake.cli.model_options import check_models, method_option, session_options
-from longtake.cli.options import COUNT, FOLDER, PATH, as_json, common, debug, plot, workers
+from longtake.cli.options import (
+    COUNT,
+    FOLDER,
+    PATH,
+    as_json,
+    check_models,
+    common,
+    debug,
+    method_option,
+    plot,
+    session_options,
+    workers,
+)
 from longtake.cli.output import check_place, emit_json, plot_kind, progress, say
 from longtake.cluster.backends import BackendAddress
 from longtake.errors import ConfigError, MissingExtra
 from longtake.evals import experiment
+from longtake.evals.benchmarks import Benchmark
 from longtake.evals.benchmarks.lab import lab as lab_experiment
 from longtake.evals.experiment import ACUITIES, BASELINE, NOISES, MethodResult, SweepCell
-from longtake.evals.items import Benchmark
 from longtake.evals.runner import Solver
 from longtake.evals.runs import format_mean, list_errors
 from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
@@ -105,8 +116,8 @@ def run_command(
       longtake lab run --method videoagent --minutes 60 --worlds 3 --questions 40
       longtake lab run --method videoagent --model lab/seed=9 --sweep --json
     """
-    assignment = experiment.with_profile_model(session.casting, method)
-    session = replace(session, casting=assignment)
+    assignment = experiment.with_profile_model(session.assignment, method)
+    session = replace(session, assignment=assignment)
     solver = Solver(method, session)
     _check_options(session, sweep=sweep, plot=plot, noise=noise)
     seeds = range(first_seed, first_seed + worlds)
@@ -149,9 +160,9 @@ def _check_options(
         return
     if noise is not None:
         raise ConfigError("--sweep sets the noise itself; leave --noise out")
-    if session.casting.team is not None:
+    if session.assignment.team is not None:
         raise ConfigError("--sweep sets the acuity of every model; leave --team out")
-    experiment.with_acuity(session.casting, ACUITIES[0])
+    experiment.with_acuity(session.assignment, ACUITIES[0])
     if plot is not None:
         check_plot_path(plot)
         check_place(plot, plot_kind(plot))

@@ -8,26 +8,24 @@ from typing import Any
 
 import click
 
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake._util.timecode import clock
 from longtake.cli.answers import STATUS, exit_code, plain, report_spending, spent, watching
 from longtake.cli.indexing import show_notes
 from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option
-from longtake.cli.model_options import (
-    answering_options,
-    check_models,
-    method_option,
-    question_options,
-    read_question,
-)
 from longtake.cli.options import (
     COUNT,
     FOLDER,
     PATH,
     F,
     add_options,
+    answering_options,
+    check_models,
     common,
+    method_option,
+    question_options,
     quiet_option,
+    read_question,
     verbose_option,
 )
 from longtake.cli.output import (
@@ -66,7 +64,7 @@ from longtake.registry import methods
 from longtake.runner.rendering import answer_text, kind_of, quoted
 from longtake.runner.session import Session
 from longtake.tracing.events import Sink
-from longtake.tracing.meter import Meter
+from longtake.tracing.sinks import Meter
 from longtake.video.container import films_in
 
 where_option = click.option(

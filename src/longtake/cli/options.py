@@ -1,16 +1,29 @@
-"""Options that several commands share, and the types of their values."""
+"""Options that several commands share, among them those that make up a session and a question."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from longtake import config, registry
-from longtake.errors import ConfigError
+from longtake.cli.output import say
+from longtake.config import BudgetSettings
+from longtake.config.entries import BUILTIN_MODELS
+from longtake.config.vendors import PRESETS
+from longtake.errors import ConfigError, check_limit
+from longtake.runner.assignment import (
+    BUILT_IN_METHOD,
+    DEFAULT_METHOD,
+    ONE_MODEL_METHOD,
+    ModelAssignment,
+)
+from longtake.runner.session import Session
+from longtake.types import Question
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -134,3 +147,186 @@ benchmark_parts = click.option(
     callback=_read_parts,
     help="A part of the benchmark; see 'longtake benchmarks'.",
 )
+
+
+def _complete_methods(
+    context: click.Context,  # noqa: ARG001 - as click calls it
+    option: click.Parameter,  # noqa: ARG001
+    typed: str,
+) -> list[str]:
+    """Names of methods that begin with what is typed."""
+    return [name for name in registry.methods.names() if name.startswith(typed)]
+
+
+def _complete_models(
+    context: click.Context,  # noqa: ARG001 - as click calls it
+    option: click.Parameter,  # noqa: ARG001
+    typed: str,
+) -> list[str]:
+    """Built-in models, and how the names of others begin."""
+    names = [*BUILTIN_MODELS, *(preset.begins for preset in PRESETS), "lab/acuity=0.8"]
+    return [name for name in names if name.startswith(typed)]
+
+
+method_option = click.option(
+    "--method",
+    shell_complete=_complete_methods,
+    default=DEFAULT_METHOD,
+    show_default=True,
+    metavar="NAME",
+    help="See 'longtake methods'.",
+)
+
+
+question_method_option = click.option(
+    "--method",
+    shell_complete=_complete_methods,
+    metavar="NAME",
+    help="See 'longtake methods'."
+    f"  [default: {BUILT_IN_METHOD} with built-in models, {ONE_MODEL_METHOD} with one other model"
+    f" for every role, else {DEFAULT_METHOD}]",
+)
+
+
+methods_option = click.option(
+    "--method",
+    "methods",
+    shell_complete=_complete_methods,
+    multiple=True,
+    metavar="NAME",
+    help="Repeatable.  [default: every method]",
+)
+
+
+_QUESTION_OPTIONS = [
+    click.option(
+        "--option",
+        "options",
+        multiple=True,
+        metavar="TEXT",
+        help="A possible answer; give 2 to 26 of them.",
+    ),
+    click.option("--subtitles", type=PATH, metavar="FILE", help="SRT, VTT, ASS or JSON."),
+]
+
+
+_LIMITS = {
+    "seconds": click.option(
+        "--max-seconds",
+        type=float,
+        metavar="N",
+        help="After this long, stop with the best answer so far.",
+    ),
+    "cost": click.option("--max-cost", type=float, metavar="USD", help="Most cost per question."),
+    "tokens": click.option("--max-tokens", type=int, metavar="N", help="Most tokens, in and out."),
+    "frames": click.option(
+        "--max-frames", type=int, metavar="N", help="Most pictures shown to models."
+    ),
+    "calls": click.option("--max-calls", type=int, metavar="N", help="Most calls."),
+}
+"""Options for the limits of a budget, by the name of the limit."""
+
+
+_SESSION_OPTIONS = [
+    click.option(
+        "--model",
+        "models",
+        shell_complete=_complete_models,
+        multiple=True,
+        metavar="[ROLE=]NAME",
+        help="A model for all roles, or for one; repeatable. See 'longtake models list'.",
+    ),
+    click.option("--team", type=PATH, metavar="FILE", help="A team file, for team methods."),
+    click.option(
+        "--prompts", type=PATH, metavar="DIR", help="A folder of prompts that replace ours."
+    ),
+    *_LIMITS.values(),
+    click.option(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        help="For methods that sample frames at random.",
+    ),
+    click.option("--offline", is_flag=True, help="Refuse models that are not on this machine."),
+    click.option("--no-cache", "fresh", is_flag=True, help="Do not reuse earlier replies."),
+    click.option(
+        "--no-verify", is_flag=True, help="Do not check the answer and its citations afterwards."
+    ),
+]
+
+
+def question_options(command: F) -> F:
+    """Add ``--option`` and ``--subtitles``; the command gets ``options`` and ``subtitles``."""
+    return add_options(command, _QUESTION_OPTIONS)
+
+
+def session_options(command: F) -> F:
+    """Add the options of a session; the command gets a ``session`` instead of its ``settings``."""
+
+    @functools.wraps(command)
+    def with_session(
+        *args: Any,
+        models: tuple[str, ...],
+        team: Path | None,
+        prompts: Path | None,
+        seed: int,
+        offline: bool,
+        fresh: bool,
+        no_verify: bool,
+        **rest: Any,
+    ) -> Any:
+        limits = {name: rest.pop(f"max_{name}") for name in _LIMITS}
+        settings = rest.pop("settings")
+        settings = replace(settings, budget=_with_limits(settings.budget, limits))
+        if no_verify:
+            settings = replace(settings, answers=replace(settings.answers, verify=False))
+        assignment = ModelAssignment(models, team, offline, replies=not fresh)
+        return command(*args, session=Session(settings, assignment, seed, prompts), **rest)
+
+    return add_options(with_session, _SESSION_OPTIONS)  # type: ignore[return-value]
+
+
+def answering_options(command: F) -> F:
+    """Like :func:`session_options`, with the configured model where none is named.
+
+    Measurements use :func:`session_options`: they must not depend on the user's configuration.
+    """
+
+    @functools.wraps(command)
+    def with_model(*args: Any, session: Session, **rest: Any) -> Any:
+        assignment = session.assignment.or_else(session.settings.answers.model)
+        return command(*args, session=replace(session, assignment=assignment), **rest)
+
+    return session_options(with_model)  # type: ignore[return-value]
+
+
+def _with_limits(budget: BudgetSettings, limits: dict[str, Any]) -> BudgetSettings:
+    given = {name: value for name, value in limits.items() if value is not None}
+    for name, value in given.items():
+        check_limit(f"--max-{name}", value)
+    return replace(budget, **given)
+
+
+def read_question(text: str, options: tuple[str, ...]) -> Question:
+    """Return the question; errors are ones that a user can act on."""
+    try:
+        "".join((text, *options)).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError("the question or an option is not valid UTF-8") from error
+    try:
+        return Question(text, options)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def check_models(session: Session, roles: tuple[str, ...], *, here: bool = True) -> None:
+    """Reject models that cannot be asked, and say where pictures and words will be sent.
+
+    Called before a film is looked through, which can take long. Unless they are asked ``here``,
+    keys and weights are needed on other machines alone.
+    """
+    if here:
+        session.check_models(roles)
+    for host in session.hosts(roles):
+        say(f"pictures and words from this film will be sent to {host}")

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtake._util.display import on_one_line, visible
-from longtake._util.files import replacing
+from longtake._util import on_one_line, replacing, visible
 from longtake.errors import ConfigError
 
 if TYPE_CHECKING:

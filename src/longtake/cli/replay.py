@@ -20,7 +20,7 @@ from longtake.cli.output import emit_json, say
 from longtake.config import BudgetSettings, Settings
 from longtake.errors import BudgetSpent, ConfigError, ModelError, RunError, unknown
 from longtake.index.film import Film
-from longtake.llm.backends.recorded import RecordedChat, Recording, card_from
+from longtake.llm.backends.scripted import RecordedChat, Recording, card_from
 from longtake.methods.base import FULL
 from longtake.prompts import prompts_digest
 from longtake.registry import methods
@@ -185,7 +185,7 @@ def _recorded_run(recorded: Trace, started: RunStarted) -> Run:
         else:
             roles[name] = chat
     # recorded replies take other seconds, tokens and money, so only these limits carry over
-    limits = {name: int(most) for name, most in started.budget.items() if name in _COUNTED}
+    limits = {name: int(limit) for name, limit in started.budget.items() if name in _COUNTED}
     return Run(roles, team=team, seed=started.seed, budget=BudgetSettings(**limits))
 
 

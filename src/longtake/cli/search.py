@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake._util.timecode import clock, parse_range
 from longtake.cli.indexing import is_unread, look_through, show_notes
 from longtake.cli.options import COUNT, PATH, common

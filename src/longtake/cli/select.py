@@ -10,9 +10,8 @@ from typing import Any
 
 import click
 
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake.agents.team import read_team, write_team
-from longtake.cli.model_options import check_models, session_options
 from longtake.cli.options import (
     COUNT,
     FILE,
@@ -20,8 +19,10 @@ from longtake.cli.options import (
     PATH,
     benchmark_files,
     benchmark_parts,
+    check_models,
     common,
     retry_errors,
+    session_options,
     workers,
 )
 from longtake.cli.output import (
@@ -36,8 +37,7 @@ from longtake.cli.output import (
 )
 from longtake.errors import ConfigError
 from longtake.evals import selection
-from longtake.evals.benchmarks import load
-from longtake.evals.items import Benchmark
+from longtake.evals.benchmarks import Benchmark, load
 from longtake.evals.selection import Ranked, Selection
 from longtake.runner.session import Session
 
@@ -122,8 +122,8 @@ def select(
     if only_estimate:
         return
     # every agent of the library will be asked, so all their hosts are named
-    assignment = replace(session.casting, roster=members)
-    check_models(replace(session, casting=assignment), ("team",))
+    assignment = replace(session.assignment, roster=members)
+    check_models(replace(session, assignment=assignment), ("team",))
     if not yes and any(each.paid for each in estimates):
         confirm()
     chosen = selection.select(

@@ -12,7 +12,7 @@ from longtake.cli.options import COUNT, PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
 from longtake.errors import ConfigError, MissingExtra
-from longtake.llm.hosts import is_loopback
+from longtake.llm.http import is_loopback
 from longtake.server.options import PORT, ServeOptions
 
 TOKEN = "LONGTAKE_SERVE_TOKEN"

@@ -12,7 +12,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from longtake import config
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake.cli.discovery import (
     BUILT_IN,
     Findings,

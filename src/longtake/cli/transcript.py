@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake._util.timecode import clock, parse_range
 from longtake.cli.indexing import show_notes
 from longtake.cli.options import FILE, common, film_path

@@ -19,7 +19,7 @@ from longtake._util.cancellation import check_stop
 from longtake._util.process_pool import Notice, WorkerBackend, WorkerPool, worker_name
 from longtake.cluster.backends import with_notes
 from longtake.errors import BudgetSpent
-from longtake.evals.items import BenchmarkQuestion, VideoSource
+from longtake.evals.benchmarks import BenchmarkQuestion, VideoSource
 from longtake.evals.runner import FilmQuestions, Row, Solver, answer_one, by_video, rows_of
 from longtake.llm.middleware import Gate, make_gate
 
@@ -30,7 +30,7 @@ TURN = 1.0
 class SharedLimits(Protocol):
     """What workers ask of the limits, wherever these are."""
 
-    def enter(self, worker: str, endpoint: str, most: int, seconds: float) -> int | None:
+    def enter(self, worker: str, endpoint: str, limit: int, seconds: float) -> int | None:
         """Wait for a place at an endpoint, as :meth:`Gate.enter` does."""
 
     def leave(
@@ -57,10 +57,10 @@ class Limits:
         self._places: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self._lock = threading.Lock()
 
-    def enter(self, worker: str, endpoint: str, most: int, seconds: float) -> int | None:
+    def enter(self, worker: str, endpoint: str, limit: int, seconds: float) -> int | None:
         """Wait for a place; the limit of an endpoint is that of its first caller."""
         with self._lock:
-            gate = self._gates.setdefault(endpoint, Gate(most))
+            gate = self._gates.setdefault(endpoint, Gate(limit))
         entered = gate.enter(seconds)
         if entered is not None:
             with self._lock:
@@ -132,7 +132,7 @@ class SharedGate(Gate):
 @contextmanager
 def shared_gates(shared: SharedLimits) -> Iterator[None]:
     """Models opened in the block wait at the gates of the cluster."""
-    make: Callable[[str, int], Gate] = lambda endpoint, most: SharedGate(shared, endpoint, most)  # noqa: E731
+    make: Callable[[str, int], Gate] = lambda endpoint, limit: SharedGate(shared, endpoint, limit)  # noqa: E731
     token = make_gate.set(make)
     try:
         yield

@@ -30,7 +30,6 @@ from longtake.config import Settings, cache_folder
 from longtake.errors import RunError
 from longtake.index.film import Film
 from longtake.index.layers import FrameLayer, build_parts, chunked
-from longtake.index.store import FilmFolder, LayerKey
 from longtake.index.tasks import TASKS, tasks
 from longtake.index.text_layers import TILE, OnscreenLayer, SpeechLayer
 from longtake.perception.protocols import Heard, UnsupportedSpeech
@@ -128,122 +127,81 @@ class OpenFilmTask(_Once):
 
 
 @dataclass(frozen=True)
-class FrameParts(_Once):
-    """Computes some parts of all frame layers, in one pass over a stretch of the film."""
+class PartsTask(_Once):
+    """Computes some parts of a layer: chunks of frames, tiles of speech, or shots to read."""
 
+    layer: str
     numbers: tuple[int, ...]
 
     @with_notes
     def run(self) -> Iterator[IndexStage]:
-        """Publish the parts."""
+        """Publish the parts, one by one."""
         film = self.place.film()
-        build_parts(
-            film.folder, film.video, _missing(film), fps=film.source.fps, numbers=self.numbers
-        )
-        yield from ()
-
-
-@dataclass(frozen=True)
-class SpeechParts(_Once):
-    """Transcribes some tiles."""
-
-    numbers: tuple[int, ...]
-
-    @with_notes
-    def run(self) -> Iterator[IndexStage]:
-        """Publish what was heard, tile by tile."""
-        film = self.place.film()
-        layer = film.words.recognised
-        assert layer is not None
-        tiles = _tiles(layer)
-        present = film.folder.parts(layer.key)
-        for number in self.numbers:
-            if number in tiles and number not in present:
-                heard = layer.hear(tiles[number])
-                film.folder.write_part(layer.key, number, _packed(_plain(heard)))
-        yield from ()
-
-
-@dataclass(frozen=True)
-class OnscreenParts(_Once):
-    """Reads some shots."""
-
-    numbers: tuple[int, ...]
-
-    @with_notes
-    def run(self) -> Iterator[IndexStage]:
-        """Publish what was read, shot by shot."""
-        film = self.place.film()
-        layer = film.words.readable
+        if self.layer == "frames":
+            # all frame layers in one pass over a stretch of the film
+            build_parts(
+                film.folder, film.video, _missing(film), fps=film.source.fps, numbers=self.numbers
+            )
+            return
+        layer = film.words.recognised if self.layer == "speech" else film.words.readable
         assert layer is not None
         present = film.folder.parts(layer.key)
-        rows = [number for number in self.numbers if number not in present]
-        for row, texts in layer.texts(rows):
-            film.folder.write_part(layer.key, row, _packed(texts))
+        numbers = [number for number in self.numbers if number not in present]
+        for number, value in _read_parts(layer, numbers):
+            film.folder.write_part(layer.key, number, _packed(value))
         yield from ()
 
 
-@dataclass(frozen=True)
-class JoinFrames(_Once):
-    """Joins the parts of the frame layers."""
+def _read_parts(
+    layer: SpeechLayer | OnscreenLayer, numbers: Sequence[int]
+) -> Iterator[tuple[int, Any]]:
+    if isinstance(layer, OnscreenLayer):
+        yield from layer.texts(numbers)
+        return
+    tiles = _tiles(layer)
+    for number in numbers:
+        if number in tiles:
+            yield number, _plain(layer.hear(tiles[number]))
 
+
+@dataclass(frozen=True)
+class JoinTask(_Once):
+    """Joins the parts of a layer."""
+
+    layer: str
     then_onscreen: bool = False
 
     @with_notes
     def run(self) -> Iterator[IndexStage]:
-        """Publish the layers; the thumbnails tell which shots there are to read."""
+        """Publish the layer; thumbnails tell which shots there are to read."""
         film = self.place.film()
-        film.pictures.build(film.pictures.layers())
+        if self.layer == "frames":
+            film.pictures.build(film.pictures.layers())
+        else:
+            _join_text(film, self.layer)
         if self.then_onscreen:
             yield from _onscreen_stage(self.place, film)
 
 
-@dataclass(frozen=True)
-class JoinSpeech(_Once):
-    """Stores what was heard, in the film's order, which decides between repeated lines."""
-
-    @with_notes
-    def run(self) -> Iterator[IndexStage]:
-        """Publish the lines."""
-        film = self.place.film()
-        layer = film.words.recognised
-        assert layer is not None
-        tiles = _tiles(layer)
-
-        def keep(number: int, value: Any) -> None:
-            if number in tiles:
+def _join_text(film: Film, name: str) -> None:
+    """Store what was heard or read, in the film's order, which decides between repeated lines."""
+    layer = film.words.recognised if name == "speech" else film.words.readable
+    assert layer is not None
+    tiles = _tiles(layer) if isinstance(layer, SpeechLayer) else {}
+    rows = set(layer.missing()) if isinstance(layer, OnscreenLayer) else set()
+    with film.folder.building():
+        for number, path in sorted(film.folder.parts(layer.key).items()):
+            value = json.loads(np.load(path).tobytes())
+            if isinstance(layer, SpeechLayer) and number in tiles:
                 layer.keep(tiles[number], _heard(value))
-
-        _join(film.folder, layer.key, keep)
-        # nothing is left unless parts have been damaged
-        layer.build()
-        yield from ()
-
-
-@dataclass(frozen=True)
-class JoinOnscreen(_Once):
-    """Stores what was read, in the film's order."""
-
-    @with_notes
-    def run(self) -> Iterator[IndexStage]:
-        """Publish the lines."""
-        film = self.place.film()
-        layer = film.words.readable
-        assert layer is not None
-        missing = set(layer.missing())
-
-        def keep(row: int, texts: Any) -> None:
-            if row in missing:
-                layer.keep(row, texts)
-
-        _join(film.folder, layer.key, keep)
-        layer.build()
-        yield from ()
+            elif isinstance(layer, OnscreenLayer) and number in rows:
+                layer.keep(number, value)
+        film.folder.drop_parts(layer.key)
+    # nothing is left unless parts have been damaged
+    layer.build()
 
 
-IndexTask: TypeAlias = (
-    OpenFilmTask | FrameParts | SpeechParts | OnscreenParts | JoinFrames | JoinSpeech | JoinOnscreen
-)
+IndexTask: TypeAlias = OpenFilmTask | PartsTask | JoinTask
 
 
 @dataclass(frozen=True)
@@ -257,28 +215,30 @@ class IndexStage:
 def _frame_stage(place: IndexTarget, film: Film, *, then_onscreen: bool) -> IndexStage:
     parts: list[IndexTask] = []
     if _missing(film):
-        parts += [FrameParts(place, numbers) for numbers in split_at_keyframes(film, place.chunks)]
-    return IndexStage(tuple(parts), JoinFrames(place, then_onscreen))
+        parts += [
+            PartsTask(place, "frames", some) for some in split_at_keyframes(film, place.chunks)
+        ]
+    return IndexStage(tuple(parts), JoinTask(place, "frames", then_onscreen))
 
 
 def _speech_stage(place: IndexTarget, film: Film) -> Iterator[IndexStage]:
     layer = film.words.recognised
     numbers = [] if layer is None else sorted(_tiles(layer))
     if numbers:
-        parts = [SpeechParts(place, some) for some in _batches(numbers, TILES)]
-        yield IndexStage(tuple(parts), JoinSpeech(place))
+        parts = [PartsTask(place, "speech", some) for some in _batches(numbers, TILES)]
+        yield IndexStage(tuple(parts), JoinTask(place, "speech"))
 
 
 def _onscreen_stage(place: IndexTarget, film: Film) -> Iterator[IndexStage]:
     layer: OnscreenLayer | None = film.words.readable
     rows = [] if layer is None else layer.missing()
     if rows:
-        parts = [OnscreenParts(place, some) for some in _batches(rows, SHOTS)]
-        yield IndexStage(tuple(parts), JoinOnscreen(place))
+        parts = [PartsTask(place, "onscreen", some) for some in _batches(rows, SHOTS)]
+        yield IndexStage(tuple(parts), JoinTask(place, "onscreen"))
 
 
-def split_at_keyframes(film: Film, most: int) -> list[tuple[int, ...]]:
-    """The numbers of all chunks, in stretches of about ``most``.
+def split_at_keyframes(film: Film, max_chunks: int) -> list[tuple[int, ...]]:
+    """The numbers of all chunks, in stretches of about ``max_chunks``.
 
     A stretch begins where decoding can begin at most one chunk earlier. A film without keyframes
     stays whole: every stretch of it would be decoded from the start.
@@ -288,7 +248,7 @@ def split_at_keyframes(film: Film, most: int) -> list[tuple[int, ...]]:
     previous = 0
     for number, rows in enumerate(chunked(len(times))):
         (first,) = table.on_screen([float(times[rows[0]])])
-        if len(stretches[-1]) >= most and table.entry(int(first)) >= previous:
+        if len(stretches[-1]) >= max_chunks and table.entry(int(first)) >= previous:
             stretches.append([])
         stretches[-1].append(number)
         previous = int(first)
@@ -307,14 +267,6 @@ def _tiles(layer: SpeechLayer) -> dict[int, Segment]:
 def _batches(numbers: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
     for first in range(0, len(numbers), size):
         yield tuple(numbers[first : first + size])
-
-
-def _join(folder: FilmFolder, key: LayerKey, keep: Callable[[int, Any], None]) -> None:
-    """Store the parts of a layer of text in order."""
-    with folder.building():
-        for number, path in sorted(folder.parts(key).items()):
-            keep(number, json.loads(np.load(path).tobytes()))
-        folder.drop_parts(key)
 
 
 def _packed(value: Any) -> NDArray[np.uint8]:

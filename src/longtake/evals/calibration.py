@@ -12,7 +12,7 @@ from longtake.agents.calibration import LENGTH, Calibration, StageFacts, ending,
 from longtake.agents.verify import Checked
 from longtake.algorithms.calibration import expected_error, logistic, probability
 from longtake.algorithms.question_kinds import kind
-from longtake.evals.items import LabelledQuestion
+from longtake.evals.benchmarks import LabelledQuestion
 from longtake.evals.runner import Scored
 from longtake.evals.scoring import sound
 from longtake.methods.auto.plan import (

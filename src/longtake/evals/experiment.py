@@ -9,7 +9,7 @@ from typing import Any
 from longtake import prompts
 from longtake.errors import ConfigError, ModelError
 from longtake.evals import scoring
-from longtake.evals.items import Benchmark
+from longtake.evals.benchmarks import Benchmark
 from longtake.evals.runner import AskAll, Scored, Solver, evaluate
 from longtake.evals.runs import list_errors
 from longtake.evals.scoring import Citations, Difference, Rate, by_tag, paired
@@ -149,7 +149,7 @@ def measure(
     session = solver.session.with_fields(BASELINE, {"frames": frames})
     baseline = replace(solver, method=BASELINE, session=session)
     uniform = _scored(baseline, benchmark, workers, ask_all)
-    models = tuple(session.casting.models)
+    models = tuple(session.assignment.models)
     profile = str(benchmark.settings["profile_hash"])
     return MethodResult(solver.method, models, scored, uniform, frames, profile)
 
@@ -169,8 +169,8 @@ def sweep(
 ) -> Iterator[SweepCell]:
     """Measure every acuity with every noise level."""
     for acuity in ACUITIES:
-        assignment = with_acuity(solver.session.casting, acuity)
-        swept = replace(solver, session=replace(solver.session, casting=assignment))
+        assignment = with_acuity(solver.session.assignment, acuity)
+        swept = replace(solver, session=replace(solver.session, assignment=assignment))
         for noise in NOISES:
             yield SweepCell(acuity, noise, measure(swept, worlds(noise), workers, ask_all))
 
@@ -202,7 +202,7 @@ def _scored(solver: Solver, benchmark: Benchmark, workers: int, ask_all: AskAll 
     errors = scored.errors
     if scored.rows and errors.total() == len(scored.rows):
         listed = "; ".join(list_errors(errors))
-        models = ", ".join(solver.session.casting.models)
+        models = ", ".join(solver.session.assignment.models)
         detail = f"{solver.method}: every question ended in an error ({listed})"
         raise ModelError(models, "unavailable", detail)
     return scored

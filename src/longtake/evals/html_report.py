@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake._util.timecode import clock
 from longtake.errors import MissingExtra
-from longtake.evals.items import LabelledQuestion
+from longtake.evals.benchmarks import LabelledQuestion
 from longtake.evals.presets import Published
 from longtake.evals.report import COLUMNS, RunReport, by_budget, differences
 from longtake.evals.runner import file_name

@@ -8,12 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from longtake._util.display import on_one_line
+from longtake._util import on_one_line
 from longtake.algorithms.calibration import BINS, expected_error
 from longtake.errors import ConfigError, LongtakeError, RunError
 from longtake.evals import scoring
-from longtake.evals.benchmarks import load
-from longtake.evals.items import Benchmark, LabelledQuestion
+from longtake.evals.benchmarks import Benchmark, LabelledQuestion, load
 from longtake.evals.presets import Published
 from longtake.evals.runner import Scored, score
 from longtake.evals.runs import ResultFigures, RunFolder, format_mean, list_errors
@@ -292,8 +291,8 @@ def submission(report: RunReport, columns: tuple[str, str]) -> str:
     """
     have = len(report.rows)
     if have < report.total:
-        told = f"{have} of {report.total} results; a submission needs them all"
-        raise RunError(f"{report.name} has {told}")
+        problem = f"{have} of {report.total} results; a submission needs them all"
+        raise RunError(f"{report.name} has {problem}")
     lines = [",".join(columns)]
     for item, row in zip(report.items, report.rows, strict=True):
         choice = row.get("choice")

@@ -28,7 +28,7 @@ from longtake._util.process_pool import (
 )
 from longtake.config import Settings
 from longtake.errors import LongtakeError
-from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion, VideoSource
+from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion, VideoSource
 from longtake.evals.runs import ResultFigures, RunFolder
 from longtake.evals.scoring import Rate, accuracy, sound
 from longtake.llm.catalog import ModelCatalog
@@ -37,7 +37,7 @@ from longtake.runner.assignment import TEAM
 from longtake.runner.session import Session
 from longtake.tracing.events import Sink
 from longtake.tracing.jsonl import JsonlSink
-from longtake.tracing.meter import Meter
+from longtake.tracing.sinks import Meter
 from longtake.types import Result, Usage
 
 Row: TypeAlias = dict[str, Any]
@@ -218,10 +218,10 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
     session = solver.session
     settings = session.settings
     method = session.method(solver.method)
-    models: dict[str, Any] = session.casting.names(method.roles)
+    models: dict[str, Any] = session.assignment.names(method.roles)
     names = list(models.values())
     if TEAM in method.roles:
-        members = session.casting.members()
+        members = session.assignment.members()
         names += [member.model for member in members]
         models[TEAM] = [member.model_dump() for member in members]
     # digests are enough to notice a changed prompt, and the spec stays short

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import intervals
-from longtake.evals.items import NOT_TOLD, LabelledQuestion
+from longtake.evals.benchmarks import NOT_TOLD, LabelledQuestion
 from longtake.types import Segment
 
 Z95 = 1.959963984540054

@@ -13,7 +13,7 @@ from longtake.agents.team import Member
 from longtake.agents.votes import Opinion, by_meaning
 from longtake.config import AnswerSettings, BudgetSettings
 from longtake.errors import RunError
-from longtake.evals.items import Benchmark, BenchmarkQuestion
+from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion
 from longtake.evals.runner import Solver, collect, file_name
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Difference, Rate, accuracy, paired
@@ -134,10 +134,10 @@ def solver_of(member: Member, session: Session) -> Solver:
 
 
 def _alone(member: Member, session: Session) -> Session:
-    assignment = replace(session.casting, roster=(member,))
+    assignment = replace(session.assignment, roster=(member,))
     # votes are compared, not shown: their citations need no check
     unchecked = replace(session.settings, answers=AnswerSettings(verify=False))
-    alone = replace(session, casting=assignment, settings=unchecked)
+    alone = replace(session, assignment=assignment, settings=unchecked)
     return alone.with_fields(METHOD, ALONE)
 
 
@@ -168,9 +168,9 @@ def judge_of(library: Sequence[Member], benchmark: Benchmark, session: Session) 
 
     It has no budget: the session's budget is for a single question.
     """
-    assignment = replace(session.casting, roster=tuple(library[:1]))
+    assignment = replace(session.assignment, roster=tuple(library[:1]))
     settings = replace(session.settings, budget=BudgetSettings())
-    judging = replace(session, casting=assignment, settings=settings)
+    judging = replace(session, assignment=assignment, settings=settings)
     run = judging.run(judging.method(METHOD), _first_footage(benchmark))
     return run.team[0].chat
 

@@ -39,15 +39,15 @@ def look_at(footage: Footage, rows: Sequence[int], *, pictures: bool = True) -> 
     return Look(tuple(rows), captions=tuple(lines))
 
 
-def look_closely(footage: Footage, segment: Segment, most: int) -> Look:
-    """Look at up to ``most`` pictures of a segment, also between the moments of the grid.
+def look_closely(footage: Footage, segment: Segment, max_frames: int) -> Look:
+    """Look at up to ``max_frames`` pictures of a segment, also between the moments of the grid.
 
     There are fewer if the film itself has fewer frames there. Captions exist only on the grid.
     """
     rows = rows_within(footage, segment)
-    if len(rows) >= most or "captions" in footage.has:
-        return look_at(footage, rows[sampling.uniform(len(rows), most)].tolist())
-    times = np.linspace(segment.start, segment.end, most, endpoint=False).tolist()
+    if len(rows) >= max_frames or "captions" in footage.has:
+        return look_at(footage, rows[sampling.uniform(len(rows), max_frames)].tolist())
+    times = np.linspace(segment.start, segment.end, max_frames, endpoint=False).tolist()
     # several of these times may show the same frame
     frames = {frame.time: frame for frame in footage.at(times)}
     return Look(tuple(rows.tolist()), frames=tuple(frames.values()))
@@ -72,11 +72,11 @@ def rows_within(footage: Footage, segment: Segment) -> NDArray[np.int64]:
     return np.array([int(np.abs(footage.times - segment.middle).argmin())])
 
 
-def cite(footage: Footage, look: Look, text: str, most: int = 3) -> tuple[Evidence, ...]:
+def cite(footage: Footage, look: Look, text: str, max_cited: int = 3) -> tuple[Evidence, ...]:
     """The moments of a look that are closest to a text, in time order."""
     # cited by closeness to the text: no model says which frames it relied on
     closeness = footage.embeddings()[list(look.rows)] @ footage.encode([text])[0]
-    best = np.argsort(-closeness, kind="stable")[:most]
+    best = np.argsort(-closeness, kind="stable")[:max_cited]
     cited = []
     for index in sorted(best.tolist()):
         time = float(footage.times[look.rows[index]])

@@ -68,10 +68,10 @@ class PlainFootage:
         return rule(from_features(self, rule.max_feature_frames), self.duration)
 
 
-def from_features(footage: Footage, most: int) -> Samples:
-    """The features of at most ``most`` moments, evenly spaced over the grid."""
+def from_features(footage: Footage, max_frames: int) -> Samples:
+    """The features of at most ``max_frames`` moments, evenly spaced over the grid."""
     # evenly over the grid: there is no packet table whose keyframes could be preferred
-    chosen = sampling.uniform(len(footage.times), most)
+    chosen = sampling.uniform(len(footage.times), max_frames)
     return Samples(footage.times[chosen], np.asarray(footage.features()[chosen], np.float64))
 
 

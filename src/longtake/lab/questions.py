@@ -126,12 +126,12 @@ def _spoken(script: Script, rng: random.Random) -> Drafts:
     """A value that the narrator states; values of the same relation are the wrong options."""
     sayings = [h.fact for h in script.sayings if isinstance(h.fact, Saying)]
     for happening in shuffled(rng, script.sayings):
-        said = happening.fact
-        assert isinstance(said, Saying)
-        others = shuffled(rng, [other for other in sayings if other.relation == said.relation])
+        saying = happening.fact
+        assert isinstance(saying, Saying)
+        others = shuffled(rng, [other for other in sayings if other.relation == saying.relation])
         wrong = tuple(str(other.value) for other in others)
-        query = LabQuery(str(said.relation), Saying(said.subject, said.relation))
-        yield Draft(query, str(said.value), wrong, (happening,))
+        query = LabQuery(str(saying.relation), Saying(saying.subject, saying.relation))
+        yield Draft(query, str(saying.value), wrong, (happening,))
 
 
 def sides(

@@ -160,7 +160,7 @@ PLANNING: Mapping[str, Callable[[Mind], Any]] = {
 }
 """Skills for the fields of plans and tool arguments.
 
-``agent`` and ``tool`` are filled in :mod:`longtake.lab.forms`, because they depend on the choices.
+``agent`` and ``tool`` are filled in :mod:`longtake.lab.model`, because they depend on the choices.
 """
 
 

@@ -318,8 +318,8 @@ class _Writer:
                 lines.append(Spoken(time, time + 3, self.rng.choice(v.SMALL_TALK), None))
             else:
                 relation = self.rng.choice(list(SAYINGS))
-                said = Saying(self.subjects.pop(), relation, self.rng.choice(values_of(relation)))
-                lines.append(Spoken(time, time + 4, sentence(said), said))
+                saying = Saying(self.subjects.pop(), relation, self.rng.choice(values_of(relation)))
+                lines.append(Spoken(time, time + 4, sentence(saying), saying))
             time += 4 + self.rng.randint(*self.profile.line_gap)
         return tuple(lines)
 

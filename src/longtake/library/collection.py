@@ -32,7 +32,7 @@ from longtake.library.segments import (
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import TextEncoder
 from longtake.registry import Registry
-from longtake.runner.films import open_film, open_senses, open_store
+from longtake.runner.films import open_film, open_perception, open_store
 
 Opener: TypeAlias = Callable[[Entry], Footage]
 
@@ -74,7 +74,7 @@ class Library:
     @cached_property
     def perception(self) -> PerceptionModels:
         """The encoders of pictures and sentences; loaded on first use."""
-        return self._perception or open_senses(self.settings)
+        return self._perception or open_perception(self.settings)
 
     @property
     def images(self) -> Any:

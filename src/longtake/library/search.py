@@ -194,9 +194,11 @@ def search(
     ]
 
 
-def _fuse(index: SegmentIndex, rankings: Mapping[str, Sequence[RowHit]], most: int) -> list[_Fused]:
+def _fuse(
+    index: SegmentIndex, rankings: Mapping[str, Sequence[RowHit]], limit: int
+) -> list[_Fused]:
     ordered = [[hit.row for hit in hits] for hits in rankings.values()]
-    scores = dict(reciprocal_rank(ordered, k=SHARP)[:most])
+    scores = dict(reciprocal_rank(ordered, k=SHARP)[:limit])
     places: dict[int, list[tuple[int, str]]] = {}
     for source, hits in rankings.items():
         for rank, hit in enumerate(hits):

@@ -19,7 +19,7 @@ from longtake.llm.backend import AnyBackend, FrameDescriber, Opening
 from longtake.llm.budget import REAL, Clock
 from longtake.llm.capabilities import HasCapabilities
 from longtake.llm.chat import Chat
-from longtake.llm.hosts import is_loopback, normalize_host
+from longtake.llm.http import is_loopback, normalize_host
 from longtake.llm.middleware import (
     Cached,
     Gate,

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from longtake._util.versions import version_of
+from longtake._util import version_of
 from longtake.perception.protocols import TextBox
 from longtake.perception.runtime import Compute, batches, load_network
 from longtake.types import Frame

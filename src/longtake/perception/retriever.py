@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from longtake.algorithms import sampling
 from longtake.errors import ConfigError, ModelError
-from longtake.perception.card_encoder import identity
+from longtake.perception.cards import identity
 from longtake.perception.protocols import ImageEncoder
 from longtake.perception.runtime import Compute, OnnxSession
 from longtake.perception.weight_files import Network

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from longtake._util import version_of
 from longtake._util.cancellation import check_stop
-from longtake._util.versions import version_of
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.protocols import Heard, UnsupportedSpeech
 from longtake.perception.runtime import Compute, OnnxSession

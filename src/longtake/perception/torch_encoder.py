@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longtake.errors import MissingExtra, ModelError
-from longtake.perception.card_encoder import identity
+from longtake.perception.cards import identity
 from longtake.perception.pixels import Preprocessing
 from longtake.perception.runtime import Compute, batches, stack, unit
 from longtake.types import Frame

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake._util.display import visible
-from longtake._util.files import replacing
+from longtake._util import replacing, visible
 from longtake._util.timecode import clock
 from longtake.algorithms.partition import Partition
 from longtake.errors import ConfigError, MissingExtra

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from longtake._util.files import replacing
+from longtake._util import replacing
 from longtake.errors import MissingExtra
 from longtake.plots.film import check_plot_path, escape_text
 

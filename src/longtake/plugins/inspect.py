@@ -80,8 +80,8 @@ def _mark(state: TaskState, answer: Answer) -> None:
 def _output(model: str, result: Result) -> ModelOutput:
     answer, usage = result.answer, result.usage
     # the form that inspect_ai's own multiple_choice asks for, which its log viewer shows
-    said = f"ANSWER: {answer.choice}" if answer.choice else answer.text
-    output = ModelOutput.from_content(model, said)
+    text = f"ANSWER: {answer.choice}" if answer.choice else answer.text
+    output = ModelOutput.from_content(model, text)
     output.usage = ModelUsage(
         input_tokens=usage.tokens_in - usage.tokens_cached,
         input_tokens_cache_read=usage.tokens_cached,

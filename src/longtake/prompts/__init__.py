@@ -12,6 +12,10 @@ caches serve most of the next prompt. ``$frames`` marks where pictures go.
 A plain string in a slot is quoted as material, because almost all text comes from a film or from a
 model that watched one. Only a :class:`Plain` string, a number and a
 :class:`~longtake.types.Question` are inserted unquoted: forgetting to mark a text is safe.
+
+A film can show any words, including words aimed at the model that watches it. Quoted material
+contains no character from which a delimiter, a thinking block, a tool call tag or a chat template's
+turn marker could be built (:func:`defuse`). Whatever a person could read stays readable.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -32,7 +37,6 @@ from typing import Any
 from longtake import registry
 from longtake._util.timecode import clock
 from longtake.errors import ConfigError, unknown
-from longtake.prompts.quoting import quote
 from longtake.tracing.events import note_once
 from longtake.types import Line, Question, Segment
 
@@ -302,3 +306,32 @@ def prompts_digest() -> str:
     with override(None):
         text = json.dumps(digests(), sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+TAG = "material"
+_ANGLES = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›", "﹤": "‹", "﹥": "›"})
+_TURN_MARKER = re.compile(r"\[(/?[A-Z][A-Z_ ]+)\]")
+
+
+def defuse(text: str) -> str:
+    """The text without anything that could end its quotation or start another turn."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    # unseen characters are not printable, and nearly all texts are printable throughout
+    if lines.replace("\n", "").replace("\t", "").isprintable():
+        seen = lines
+    else:
+        seen = "".join(char for char in lines if char in "\n\t" or not _unseen(char))
+    return _TURN_MARKER.sub(r"(\1)", seen.translate(_ANGLES))
+
+
+def quote(text: str, name: str) -> str:
+    """The text as quoted material; ``name`` says what it is."""
+    label = re.sub(r"[^A-Za-z0-9_ -]", "", name)
+    return f'<{TAG} name="{label}">\n{defuse(text).strip()}\n</{TAG}>'
+
+
+def _unseen(char: str) -> bool:
+    """Whether a character is a control, format or private-use one, a surrogate or a line break."""
+    if char in "\u200c\u200d":  # joiners are part of how Persian, Hindi and emoji are spelt
+        return False
+    return unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")

@@ -116,13 +116,13 @@ class ModelAssignment:
         return DEFAULT_METHOD
 
     def or_else(self, model: str) -> ModelAssignment:
-        """The same casting, with this model for the roles that no other is named for."""
+        """The same assignment, with this model for the roles that no other is named for."""
         if not model or self.everyone or self.roster:
             return self
         return replace(self, models=(model, *self.models))
 
     def among(self, methods: Sequence[str]) -> ModelAssignment:
-        """The same casting, for several methods that share one set of models."""
+        """The same assignment, for several methods that share one set of models."""
         return replace(self, beside=roles_of(methods))
 
     def names(self, roles: Sequence[str], *, pictures: bool = True) -> dict[str, str]:

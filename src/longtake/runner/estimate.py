@@ -121,7 +121,7 @@ def estimate_all(
 ) -> list[Estimate]:
     """Estimate one question for several methods that share one set of models."""
     # a role that only one of the methods has may be named for all
-    shared = replace(session, casting=session.casting.among(methods))
+    shared = replace(session, assignment=session.assignment.among(methods))
     estimates = []
     for name in methods:
         method = shared.method(name)

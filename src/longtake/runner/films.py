@@ -12,7 +12,7 @@ from longtake.config import PerceptionSettings, Settings, cache_folder
 from longtake.footage.plain import FrameFootage
 from longtake.index.film import Film
 from longtake.index.store import Store, writable_store
-from longtake.index.word_cache import remember_words
+from longtake.index.text import remember_words
 from longtake.perception.loader import PerceptionModels
 from longtake.types import Frame
 from longtake.video.pictures import open_picture
@@ -43,7 +43,7 @@ def open_film(
         path,
         store,
         settings,
-        senses=senses or _senses(settings.perception, store.root),
+        senses=senses or _shared_models(settings.perception, store.root),
         subtitles=subtitles,
         subtitles_begin=subtitles_begin,
         full_hash=full_hash,
@@ -59,15 +59,15 @@ def open_frames(folder: Path, settings: Settings) -> FrameFootage:
             frames.append(Frame(time, np.asarray(picture.convert("RGB"))))
     store = writable_store(open_store(settings))
     name = f"{len(frames)} pictures"
-    return FrameFootage(name, frames, _senses(settings.perception, store.root))
+    return FrameFootage(name, frames, _shared_models(settings.perception, store.root))
 
 
-def open_senses(settings: Settings) -> PerceptionModels:
+def open_perception(settings: Settings) -> PerceptionModels:
     """The models of perception that films opened with these settings use."""
-    return _senses(settings.perception, writable_store(open_store(settings)).root)
+    return _shared_models(settings.perception, writable_store(open_store(settings)).root)
 
 
 @lru_cache(maxsize=1)
-def _senses(settings: PerceptionSettings, cache: Path) -> PerceptionModels:
+def _shared_models(settings: PerceptionSettings, cache: Path) -> PerceptionModels:
     """The models of perception: they take seconds to load, so all films of a process share them."""
     return PerceptionModels(settings, cache)

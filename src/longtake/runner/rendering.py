@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from longtake._util.timecode import clock
 from longtake.agents.answer import claims
-from longtake.llm.backends.perception_only import LABELS
+from longtake.llm.backends.socratic import LABELS
 from longtake.types import LETTERS, Answer, Evidence, Usage
 
 Picture: TypeAlias = Callable[[int, float], bytes]

@@ -57,7 +57,7 @@ class Session:
     """Settings and models, ready to answer questions."""
 
     settings: Settings = field(default_factory=Settings)
-    casting: ModelAssignment = field(default_factory=ModelAssignment)
+    assignment: ModelAssignment = field(default_factory=ModelAssignment)
     seed: int = 0
     prompts: Path | None = None
     """A folder whose prompts replace ours."""
@@ -114,36 +114,36 @@ class Session:
         """Whether every model that would answer is small; who describes pictures does not count."""
         catalogue = self._catalogue()
         try:
-            cast = self.casting.names(roles)
+            cast = self.assignment.names(roles)
         except ConfigError:
             return False  # reported when the models are opened
         names = {name for role, name in cast.items() if role != CAPTIONER}
         if TEAM in roles:
-            names |= {member.model for member in self.casting.members()}
+            names |= {member.model for member in self.assignment.members()}
         discover = discover and self._unhurried
         return bool(names) and all(catalogue.is_small(name, discover=discover) for name in names)
 
     def _cast(self, roles: Sequence[str], footage: Footage) -> dict[str, str]:
         """The model of each role, for this footage."""
-        names = self.casting.names(roles, pictures="pictures" in footage.has)
+        names = self.assignment.names(roles, pictures="pictures" in footage.has)
         # tags are guesses, and a small model takes them for facts
         by_default = names.get(CAPTIONER) == DEFAULT_MODELS[CAPTIONER]
-        if by_default and not self.casting.names_captioner and self._has_small_models(roles):
+        if by_default and not self.assignment.names_captioner and self._has_small_models(roles):
             names[CAPTIONER] = WORDS_CAPTIONER
         return names
 
     def hosts(self, roles: Sequence[str]) -> list[str]:
         """The hosts, other than this machine, that pictures and words would be sent to."""
-        models = list(self.casting.names(roles).values())
+        models = list(self.assignment.names(roles).values())
         if TEAM in roles:
-            models += [member.model for member in self.casting.members()]
+            models += [member.model for member in self.assignment.members()]
         return self._catalogue().hosts(models)
 
     def check_models(self, roles: Sequence[str]) -> None:
         """Reject models that cannot be asked, for example without a key, before any work."""
-        names = list(self.casting.names(roles).values())
+        names = list(self.assignment.names(roles).values())
         if TEAM in roles:
-            names += [member.model for member in self.casting.members()]
+            names += [member.model for member in self.assignment.members()]
         self._catalogue().check(names)
 
     def run(
@@ -164,7 +164,7 @@ class Session:
         catalogue = self._catalogue()
         # a describer lets models without eyes describe pictures; replies are kept beside the film
         describer, folder = footage.describer(), footage.replies_folder
-        replies = ReplyStore(folder) if folder and self.casting.replies else None
+        replies = ReplyStore(folder) if folder and self.assignment.replies else None
         names = self._cast(method.roles, footage)
         models: dict[str, Chat] = {}
         for role, name in names.items():
@@ -173,8 +173,8 @@ class Session:
                 opened, self.settings.answers.permutations, discover=discover
             )
         team: Sequence[Agent] = ()
-        if TEAM in method.roles or (isinstance(method, Composed) and self.casting.names_team):
-            members = self.casting.members()
+        if TEAM in method.roles or (isinstance(method, Composed) and self.assignment.names_team):
+            members = self.assignment.members()
             team = open_team(
                 catalogue,
                 members,
@@ -192,8 +192,8 @@ class Session:
 
         Its replies are kept in ``folder``, if one is given.
         """
-        replies = ReplyStore(folder) if folder and self.casting.replies else None
-        name = self.casting.names(("llm",), pictures=False)["llm"]
+        replies = ReplyStore(folder) if folder and self.assignment.replies else None
+        name = self.assignment.names(("llm",), pictures=False)["llm"]
         opened = self._catalogue().open(name, describer=None, replies=replies)
         chat = with_capabilities(
             opened, self.settings.answers.permutations, discover=self._unhurried
@@ -217,7 +217,7 @@ class Session:
         # the recorder is a sink like any other
         recorder = Recorder(pictures=pictures)
         with self.under_way(recorder, *sinks):
-            named = method or self.casting.default_method
+            named = method or self.assignment.default_method
             result = self.answer(named, footage, question, stop=stop)
         return replace(result, trace=recorder.trace)
 
@@ -271,7 +271,7 @@ class Session:
             stream.close()
 
     def _catalogue(self) -> ModelCatalog:
-        return ModelCatalog(self.settings, offline=self.casting.offline)
+        return ModelCatalog(self.settings, offline=self.assignment.offline)
 
 
 def with_fields(settings: Settings, method: str, fields: Mapping[str, Any]) -> Settings:

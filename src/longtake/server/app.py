@@ -1,7 +1,13 @@
-"""The server: its routes as one ASGI application, and the process that serves them."""
+"""The server: its routes as one ASGI application, and the process that serves them.
+
+Anybody can open a connection without a token. A connection holds a file descriptor, and a process
+without descriptors can neither accept another connection nor open a film. So there are fewer
+connections than descriptors, and one that sends no complete request is closed.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import sys
@@ -11,14 +17,16 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import h11
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from longtake import __version__
 from longtake.errors import (
@@ -29,16 +37,21 @@ from longtake.errors import (
     MissingExtra,
     ModelError,
 )
-from longtake.server.connections import BoundedProtocol, connection_limits
 from longtake.server.films import NoSuchFilm, public_message
 from longtake.server.journal import JournalUnwritable
 from longtake.server.openai import routes as openai
 from longtake.server.options import ServeOptions, log_as_json
-from longtake.server.routes import about, films, library, media, page, runs
+from longtake.server.routes import films, library, media, page, runs
 from longtake.server.routes.runs import EventStreams
 from longtake.server.runs import QueueFull
 from longtake.server.security import AccessKeys, Guard, open_keys, token_file
 from longtake.server.state import ServerState, open_state, owned_folder
+
+try:
+    import resource
+except ImportError:  # Windows has no limit of this kind
+    resource = None  # type: ignore[assignment]
+
 
 API = "/api/v1"
 STATUS: tuple[tuple[type[LongtakeError], int], ...] = (
@@ -89,8 +102,8 @@ def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:
     app.add_exception_handler(LongtakeError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     # the page and programs use the same routes
-    for module in (about, films, library, media, runs):
-        app.include_router(module.router, prefix=API)
+    for router in (page.about_router, films.router, library.router, media.router, runs.router):
+        app.include_router(router, prefix=API)
     app.include_router(openai.router, prefix="/v1")
     if tools is not None:
         app.router.routes.extend(tools.routes)
@@ -202,3 +215,72 @@ def _bind(host: str, port: int) -> socket.socket:
         reason = f"cannot listen on {host}:{port} ({error.strerror}); choose --port"
         raise ConfigError(reason, key="port") from error
     return listener
+
+
+HEADER_SECONDS = 10.0
+"""Seconds for the headers of a request. Clients send them in one packet; nginx waits 60 s, but it
+has more connections to spare."""
+MAX_CONNECTIONS = 1000
+"""Connections where descriptors are plenty: more viewers than one process can serve."""
+BACKLOG = 128
+"""Connections that wait to be accepted; the loop accepts all of them at once."""
+
+
+class ConnectionLimits(NamedTuple):
+    """How many connections there may be."""
+
+    open: int = MAX_CONNECTIONS
+    waiting: int = BACKLOG
+    """To be accepted."""
+
+
+def connection_limits() -> ConnectionLimits:
+    """The limits that the file descriptors of this process allow."""
+    if resource is None:
+        return ConnectionLimits()
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if descriptors == resource.RLIM_INFINITY:
+        return ConnectionLimits()
+    # a viewer holds two: the connection and the trace or film that is sent; a third is left for
+    # the films, databases and pipes of the server itself
+    return ConnectionLimits(min(MAX_CONNECTIONS, descriptors // 3), min(BACKLOG, descriptors // 8))
+
+
+class BoundedProtocol(H11Protocol):
+    """HTTP as uvicorn speaks it, for a bounded number of connections that send their headers."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._headers_due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Refuse a connection at once if there are too many; else wait for its first request."""
+        # counts the connection, even if it is refused
+        super().connection_made(transport)
+        if len(self.connections) > connection_limits().open:
+            transport.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n")
+            transport.close()
+        else:
+            self._limit_headers()
+
+    def data_received(self, data: bytes) -> None:
+        """Read a request, or the next part of its headers."""
+        super().data_received(data)
+        self._limit_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._forget_limit()
+        super().connection_lost(exc)
+
+    def _limit_headers(self) -> None:
+        # between requests uvicorn's own limit for idle connections applies, until data arrives
+        if self.conn.their_state is not h11.IDLE:
+            self._forget_limit()
+        elif self._headers_due is None:
+            self._headers_due = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _forget_limit(self) -> None:
+        if self._headers_due is not None:
+            self._headers_due.cancel()
+            self._headers_due = None

@@ -36,7 +36,7 @@ from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions, log_as_json
 from longtake.tracing.events import Event, Sink
 from longtake.tracing.jsonl import JsonlSink
-from longtake.tracing.meter import Meter
+from longtake.tracing.sinks import Meter
 from longtake.types import Question, Result, Usage
 
 
@@ -217,8 +217,8 @@ def open_session(options: ServeOptions, ask: Ask, budget: BudgetSettings) -> Ses
     settings = replace(options.settings, budget=budget)
     # an ask that names models names all of them
     models = ask.models or options.models
-    casting = ModelAssignment(models, replies=not ask.fresh).or_else(settings.answers.model)
-    return Session(settings, casting, ask.seed)
+    assignment = ModelAssignment(models, replies=not ask.fresh).or_else(settings.answers.model)
+    return Session(settings, assignment, ask.seed)
 
 
 def limits_of(options: ServeOptions, ask: Ask) -> BudgetSettings:

@@ -33,7 +33,7 @@ from longtake.errors import LongtakeError
 from longtake.index.film import Film
 from longtake.index.search import check_text, search
 from longtake.index.tasks import tasks
-from longtake.prompts.quoting import quote
+from longtake.prompts import quote
 from longtake.runner.assignment import DEFAULT_METHOD
 from longtake.server.films import public_message
 from longtake.server.journal import Ask, RunRecord

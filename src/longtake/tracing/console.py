@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, TextIO
 
-from longtake._util.display import on_one_line
+from longtake._util import on_one_line
 from longtake._util.timecode import clock
 from longtake.tracing.events import (
     ChatCalled,

@@ -28,7 +28,7 @@ from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, LongtakeError
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
-from longtake.perception.card_encoder import CardImageTextEncoder
+from longtake.perception.cards import CardImageTextEncoder
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.minilm import LONGEST, bert_tokenizer
 from longtake.perception.protocols import ImageTextEncoder
@@ -206,14 +206,14 @@ def load(path: Path) -> Pairs:
         return Pairs(stored["frames"], stored["counts"], stored["texts"], stored["videos"])
 
 
-def stack(clips: Sequence[Rows], texts: Rows, videos: Sequence[str], most: int) -> Pairs:
-    """Pairs from clips, each thinned out evenly to at most ``most`` frames."""
+def stack(clips: Sequence[Rows], texts: Rows, videos: Sequence[str], max_frames: int) -> Pairs:
+    """Pairs from clips, each thinned out evenly to at most ``max_frames`` frames."""
     if not clips:
         raise ConfigError("no clips left to train on")
-    counts = np.array([min(len(rows), most) for rows in clips], np.int64)
-    frames = np.zeros((len(clips), most, texts.shape[1]), np.float16)
+    counts = np.array([min(len(rows), max_frames) for rows in clips], np.int64)
+    frames = np.zeros((len(clips), max_frames, texts.shape[1]), np.float16)
     for number, rows in enumerate(clips):
-        frames[number, : counts[number]] = unit(rows[sampling.uniform(len(rows), most)])
+        frames[number, : counts[number]] = unit(rows[sampling.uniform(len(rows), max_frames)])
     return Pairs(frames, counts, np.asarray(texts, np.float16), np.asarray(videos))
 
 
@@ -221,7 +221,7 @@ def embed(
     clips: Sequence[CaptionedClip],
     dropped: Dropped,
     opener: Callable[[str], Footage],
-    most: int,
+    max_frames: int,
     advance: Callable[[float], None] = lambda share: None,  # noqa: ARG005
 ) -> Pairs:
     """Embed every clip through its film's index; unreadable films are dropped and reported."""
@@ -253,7 +253,7 @@ def embed(
             texts.append(footage.encode([clip.caption for clip in inside]))
             names += [video] * len(inside)
     captions = np.concatenate(texts) if texts else np.zeros((0, 1), np.float32)
-    return stack(rows, captions, names, most)
+    return stack(rows, captions, names, max_frames)
 
 
 def held_out(pairs: Pairs, share: float, seed: int) -> tuple[Pairs, Pairs]:
@@ -295,8 +295,8 @@ def prepare(
     cached = _cached(file, note, identity)
     if cached is not None:
         return *cached, senses.images
-    count, most = tokens_of(senses.images)
-    clips, dropped = keep(listed, rules, count, most)
+    count, max_tokens = tokens_of(senses.images)
+    clips, dropped = keep(listed, rules, count, max_tokens)
     store = open_store(settings)
     try:
         pairs = embed(

@@ -17,7 +17,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from longtake._util.files import replacing
+from longtake._util import replacing
 from longtake._util.timecode import clock
 from longtake.errors import MediaError
 from longtake.types import Line, Pixels, Segment

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from longtake._util.files import replacing
+from longtake._util import replacing
 from longtake.types import Pixels
 
 if TYPE_CHECKING:

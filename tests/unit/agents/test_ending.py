@@ -11,8 +11,8 @@ from support.footages import TestFootage
 from support.patience import FOREVER, PATIENCE
 
 from longtake._util.cancellation import Cancelled, Stop, check_stop
-from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
+from longtake.agents.team import fanout
 from longtake.config import BudgetSettings
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Options, say

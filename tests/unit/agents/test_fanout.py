@@ -5,7 +5,7 @@ from support.listening import listening
 from support.patience import PATIENCE
 
 from longtake._util.cancellation import Cancelled
-from longtake.agents.fanout import fanout
+from longtake.agents.team import fanout
 from longtake.llm.budget import REAL
 from longtake.tracing.events import Noted, StepBegan, note, step
 

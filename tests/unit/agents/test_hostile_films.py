@@ -15,8 +15,7 @@ from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Options
 from longtake.llm.structured.ask import ask
 from longtake.llm.structured.schema import Letter
-from longtake.prompts import Prompt
-from longtake.prompts.quoting import defuse, quote
+from longtake.prompts import Prompt, defuse, quote
 from longtake.types import Frame, Line, Question, Segment
 
 ATTACKS = [

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtake.algorithms.clues import FrameRule
 from longtake.algorithms.question_kinds import COUNTING, HEARING, ORDER, READING, negated
+from longtake.algorithms.scene_graph import FrameRule
 
 
 def apart(count):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtake.algorithms import allocate, changepoint
+from longtake.algorithms import changepoint, sampling
 from longtake.algorithms.novelty import resample
 from longtake.algorithms.partition import PAPER, EventPartition, Samples
 
@@ -192,7 +192,7 @@ def test_kts_agrees_with_the_plain_recursion():
 
 def test_kts_limits_the_number_of_splits():
     similarity = changepoint.gram(np.repeat(np.eye(4), 5, axis=0))
-    assert len(changepoint.kts(similarity, lambda _: 0.0, 1, most=2)) == 2
+    assert len(changepoint.kts(similarity, lambda _: 0.0, 1, max_cuts=2)) == 2
     assert changepoint.kts(np.zeros((0, 0)), lambda _: 0.0, 1) == []
 
 
@@ -211,8 +211,8 @@ def test_resampling_averages_rows_and_times():
 )
 def test_allocation_uses_all_frames_that_fit(blocks, total, rho):
     logits, room = zip(*blocks, strict=True)
-    share = allocate.shares(logits, rho)
-    given = allocate.counts(share, total, room)
+    share = sampling.shares(logits, rho)
+    given = sampling.counts(share, total, room)
     assert all(0 <= n <= most for n, most in zip(given, room, strict=True))
     assert all(n == 0 for n, weight in zip(given, share, strict=True) if weight == 0)
     chosen = [most for most, weight in zip(room, share, strict=True) if weight > 0]

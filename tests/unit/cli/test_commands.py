@@ -14,7 +14,7 @@ from films import FILMS, read_number
 from PIL import Image
 
 from longtake import cli
-from longtake._util.display import visible
+from longtake._util import visible
 from longtake.cli.output import human_bytes, human_seconds
 from longtake.perception import runtime
 

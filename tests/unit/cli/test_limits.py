@@ -13,7 +13,7 @@ from support.patience import FOREVER, PATIENCE
 
 from longtake import registry
 from longtake._util.cancellation import Cancelled
-from longtake.cli.model_options import check_models
+from longtake.cli.options import check_models
 from longtake.errors import ModelError
 from longtake.index.layers import NetworkLayer, Pictures
 from longtake.runner.assignment import ModelAssignment
@@ -123,7 +123,7 @@ def test_a_model_that_is_not_downloaded_is_noticed_before_too(run, film, monkeyp
 
 
 def test_weights_are_not_needed_here_if_other_machines_ask():
-    session = Session(casting=ModelAssignment(("local/qwen2.5-1.5b",)))
+    session = Session(assignment=ModelAssignment(("local/qwen2.5-1.5b",)))
     check_models(session, ("llm",), here=False)
     with pytest.raises(ModelError, match="not downloaded yet"):
         check_models(session, ("llm",))

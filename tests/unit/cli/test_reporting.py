@@ -96,7 +96,7 @@ def test_earlier_replies_are_not_used(run, tmp_path, monkeypatch):
     seen = []
 
     def evaluate(solver, *_, **__):
-        seen.append(solver.session.casting)
+        seen.append(solver.session.assignment)
         raise RunError("seen enough")
 
     monkeypatch.setattr(eval_module, "evaluate", evaluate)

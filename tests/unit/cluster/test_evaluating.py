@@ -9,7 +9,7 @@ from support.working import Inline
 from longtake._util.process_pool import Processes
 from longtake.cluster.evaluation import ClusterRun
 from longtake.errors import BudgetSpent
-from longtake.evals.items import BenchmarkQuestion
+from longtake.evals.benchmarks import BenchmarkQuestion
 from longtake.evals.runner import Solver, answer_one
 from longtake.types import Question
 

@@ -14,7 +14,7 @@ from longtake.evals.runs import RunFolder
 
 MODULE = """
 from longtake.evals.benchmarks import BenchmarkInfo
-from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
+from longtake.evals.benchmarks import BenchmarkQuestion, Benchmark, LabelledQuestion
 from longtake.types import Question
 from processes import Captions
 

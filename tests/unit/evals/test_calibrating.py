@@ -9,9 +9,9 @@ from support.footages import TestFootage
 
 from longtake.agents.calibration import Calibration
 from longtake.agents.run import Run
+from longtake.evals.benchmarks import BenchmarkQuestion, LabelledQuestion
 from longtake.evals.calibration import Ending, ReplayedRule, corrected, end, fit_runs, of_run
 from longtake.evals.calibration import passages as through
-from longtake.evals.items import BenchmarkQuestion, LabelledQuestion
 from longtake.evals.runner import Scored
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.methods.auto.method import shipped

@@ -29,9 +29,9 @@ def test_a_run_on_the_older_edition_is_refused():
 
 def test_simulated_models_are_those_of_the_profile():
     models = ("vlm=lab/acuity=0.6", "llm=lab/profile=lab-1,seed=2")
-    casting = with_profile_model(ModelAssignment(models), "videoagent")
-    assert casting.models[0] == "lab/profile=lab-2"
-    assert "vlm=lab/profile=lab-2,acuity=0.6" in casting.models
-    assert "llm=lab/profile=lab-1,seed=2" in casting.models
+    assignment = with_profile_model(ModelAssignment(models), "videoagent")
+    assert assignment.models[0] == "lab/profile=lab-2"
+    assert "vlm=lab/profile=lab-2,acuity=0.6" in assignment.models
+    assert "llm=lab/profile=lab-1,seed=2" in assignment.models
     elsewhere = ("http://lab/x",)
     assert with_profile_model(ModelAssignment(elsewhere), "videoagent").models == elsewhere

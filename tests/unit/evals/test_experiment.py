@@ -23,7 +23,7 @@ def answered(session, benchmark, frames):
 
 
 def test_uniform_is_given_what_one_call_can_hold(benchmark):
-    session = Session(casting=with_profile_model(ModelAssignment(), "uniform"))
+    session = Session(assignment=with_profile_model(ModelAssignment(), "uniform"))
     most = frames_in_one_call(session, benchmark)
     assert answered(session, benchmark, most) == "answered"
     assert answered(session, benchmark, round(1.1 * most)) == "error"

@@ -6,8 +6,7 @@ import pytest
 
 from longtake.errors import ConfigError
 from longtake.evals import benchmarks
-from longtake.evals.benchmarks import films
-from longtake.evals.items import NOT_TOLD, BenchmarkQuestion, LabelledQuestion
+from longtake.evals.benchmarks import NOT_TOLD, BenchmarkQuestion, LabelledQuestion, films
 from longtake.evals.scoring import sound
 from longtake.index.source import fingerprint
 from longtake.types import Question

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks import load
-from longtake.evals.items import BenchmarkQuestion, LabelledQuestion
+from longtake.evals.benchmarks import BenchmarkQuestion, LabelledQuestion, load
 from longtake.evals.scoring import measure_citations
 from longtake.types import Question, Segment
 

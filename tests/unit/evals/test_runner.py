@@ -17,7 +17,7 @@ from longtake._util.process_pool import spawn
 from longtake.config import AnswerSettings, Settings
 from longtake.config.entries import OpenAIEntry
 from longtake.errors import LongtakeError, RunError
-from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
+from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.evals.runner import Solver, evaluate, specify
 from longtake.evals.runs import RunFolder, differences
 from longtake.runner.assignment import ModelAssignment
@@ -120,7 +120,7 @@ def test_the_spec_has_everything_that_determines_the_results(tmp_path):
     coarse = replace(settings, index=replace(settings.index, fps=0.2))
     with pytest.raises(RunError, match=r"index was .*fps=1.0.*fps=0.2"):
         evaluate(changed(first, settings=coarse), asked, folder, resume=True)
-    named = changed(first, casting=ModelAssignment(("mine",)))
+    named = changed(first, assignment=ModelAssignment(("mine",)))
     spec = specify(named, asked)
     slower = changed(named, settings=Settings(models={"mine": OpenAIEntry(model="a", timeout=9.0)}))
     assert differences(spec, specify(slower, asked)) == []
@@ -146,7 +146,7 @@ def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
 
 def test_a_full_disk_ends_the_run_and_is_no_result(tmp_path):
     folder = RunFolder(tmp_path / "run")
-    session = Session(casting=ModelAssignment(("lab/acuity=1",)))
+    session = Session(assignment=ModelAssignment(("lab/acuity=1",)))
     faulty = Solver("processes:Faulty", session.with_fields("processes:Faulty", {"full": "v2"}))
     with pytest.raises(LongtakeError, match="No space left"):
         evaluate(faulty, benchmark(), folder)
@@ -218,7 +218,7 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         "from pathlib import Path\n"
         "from longtake.evals.runner import evaluate\n"
         "from longtake.evals.runs import RunFolder\n"
-        "from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion\n"
+        "from longtake.evals.benchmarks import BenchmarkQuestion, Benchmark, LabelledQuestion\n"
         "from longtake.evals.runner import Solver\n"
         "from longtake.runner.session import Session\n"
         "from longtake.types import Question\n"

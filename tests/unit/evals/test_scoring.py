@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtake.evals.items import BenchmarkQuestion, LabelledQuestion
+from longtake.evals.benchmarks import BenchmarkQuestion, LabelledQuestion
 from longtake.evals.scoring import (
     Difference,
     accuracy,

@@ -10,7 +10,7 @@ from processes import Captions
 from longtake import registry
 from longtake.agents.team import Member, read_team, write_team
 from longtake.errors import RunError
-from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
+from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.evals.runs import RunFolder
 from longtake.evals.selection import estimates, select
 from longtake.runner.session import Session

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processes import Captions
 
+from longtake.evals.benchmarks import BenchmarkQuestion
 from longtake.evals.benchmarks.lab import LabSource
-from longtake.evals.items import BenchmarkQuestion
 from longtake.evals.runner import Solver, answer_one, file_name
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
@@ -49,7 +49,7 @@ def test_a_file_name_is_always_valid(identity):
 
 
 def test_a_result_tells_frames_and_rounds():
-    session = Session(casting=ModelAssignment(("lab/acuity=0.8",)))
+    session = Session(assignment=ModelAssignment(("lab/acuity=0.8",)))
     solver = Solver("videoagent", session)
     row = answer_one(solver, LabSource(captions=True), BenchmarkQuestion("q", "3:5", TOPIC))
     assert row["usage"]["frames"] == 0  # captions are read, not shown

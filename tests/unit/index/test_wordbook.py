@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from longtake.algorithms import lexical
-from longtake.index.word_cache import WordCache
+from longtake.index.text import WordCache
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from longtake.agents.answer import ReasonedChoice
 from longtake.agents.votes import Groups
 from longtake.lab.prompt import form_in, is_form, tools_in
-from longtake.llm.structured.form import ReplyForm
+from longtake.llm.structured.ask import ReplyForm
 from longtake.llm.structured.schema import Letter, follow, schema_for
 from longtake.methods.symphony.grounding import ScoreReply, ToolReply
 from longtake.methods.symphony.method import PlanReply, VerdictReply

@@ -1,6 +1,6 @@
 """Host names in one form."""
 
-from longtake.llm.hosts import normalize_host
+from longtake.llm.http import normalize_host
 
 
 def test_names_are_compared_in_one_form() -> None:

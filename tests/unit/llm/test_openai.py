@@ -24,8 +24,7 @@ from longtake.llm.chat import (
     Unsupported,
     say,
 )
-from longtake.llm.hosts import is_loopback
-from longtake.llm.http import Endpoint
+from longtake.llm.http import Endpoint, is_loopback
 from longtake.types import Frame
 
 HELLO = [say("system", "Be brief."), say("user", "Hello?")]

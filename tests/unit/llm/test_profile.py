@@ -59,7 +59,7 @@ def test_what_a_probe_measured_is_on_the_card() -> None:
 
 
 def method(models: tuple[str, ...], fields: dict[str, object] | None = None) -> VideoAgent:
-    session = Session(casting=ModelAssignment(models))
+    session = Session(assignment=ModelAssignment(models))
     made = session.with_fields("videoagent", fields or {}).method("videoagent")
     assert isinstance(made, VideoAgent)
     return made
@@ -82,7 +82,7 @@ def test_other_models_get_the_defaults() -> None:
     assert method(("http://127.0.0.1:9/v1#big-70b",)) == VideoAgent()
     assert method(("http://127.0.0.1:9/v1#tiny-1b",)) == SMALL
     # one large model among the roles is enough
-    mixed = Session(casting=ModelAssignment(("llm=http://127.0.0.1:9/v1#big-70b",)))
+    mixed = Session(assignment=ModelAssignment(("llm=http://127.0.0.1:9/v1#big-70b",)))
     assert mixed.method("symphony") == methods.get("symphony")()
 
 
@@ -91,7 +91,9 @@ def test_a_small_model_reads_words_and_no_tags() -> None:
         has = frozenset({"pictures"})
 
     def captioner(*models: str) -> str:
-        return Session(casting=ModelAssignment(models))._cast(VideoAgent.roles, Film())["captioner"]
+        return Session(assignment=ModelAssignment(models))._cast(VideoAgent.roles, Film())[
+            "captioner"
+        ]
 
     assert captioner() == "senses/words"
     assert captioner("llm=http://127.0.0.1:9/v1#big-70b") == "senses"

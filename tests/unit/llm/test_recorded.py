@@ -7,9 +7,9 @@ import pytest
 from support.listening import listening
 
 from longtake.errors import ModelError
-from longtake.llm.backends.recorded import RecordedChat, Recording
+from longtake.llm.backends.scripted import RecordedChat, Recording
 from longtake.llm.chat import Card, Image, Message, Options, describe, request_hash, say
-from longtake.prompts.quoting import quote
+from longtake.prompts import quote
 from longtake.tracing.events import ChatCalled
 from longtake.types import Frame
 

@@ -6,9 +6,8 @@ import pytest
 
 from longtake.errors import ConfigError
 from longtake.llm.backend import Description
-from longtake.llm.backends.perception_only import PerceptionOnlyChat
 from longtake.llm.backends.scripted import ScriptedChat
-from longtake.llm.backends.socratic import SocraticChat
+from longtake.llm.backends.socratic import PerceptionOnlyChat, SocraticChat
 from longtake.llm.chat import (
     Card,
     Image,

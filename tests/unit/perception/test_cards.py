@@ -16,8 +16,17 @@ import tinymodels
 from drawings import noise
 
 from longtake.errors import ConfigError, ModelError
-from longtake.perception.card_encoder import CardImageTextEncoder, identity, lay_out, open_card
-from longtake.perception.cards import CARDS, RECORD, TextTower, card, fetch
+from longtake.perception.cards import (
+    CARDS,
+    RECORD,
+    CardImageTextEncoder,
+    TextTower,
+    card,
+    fetch,
+    identity,
+    lay_out,
+    open_card,
+)
 from longtake.perception.encoders import (
     BuiltIns,
     card_folder,

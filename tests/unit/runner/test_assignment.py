@@ -56,7 +56,7 @@ def test_encoded_worlds_are_opened_with_the_settings_given(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("casting", "method"),
+    ("assignment", "method"),
     [
         (ModelAssignment(), "lookup"),
         (ModelAssignment(("local/qwen2.5-1.5b",)), "lookup"),
@@ -70,6 +70,6 @@ def test_encoded_worlds_are_opened_with_the_settings_given(tmp_path):
     ],
 )
 def test_built_in_models_look_things_up_and_one_model_for_all_decides_how_closely_to_look(
-    casting, method
+    assignment, method
 ):
-    assert casting.default_method == method
+    assert assignment.default_method == method

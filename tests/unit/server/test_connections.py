@@ -10,9 +10,8 @@ import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
-from longtake.server import connections
-from longtake.server.app import serving
-from longtake.server.connections import ConnectionLimits
+from longtake.server import app
+from longtake.server.app import ConnectionLimits, serving
 from longtake.server.options import log_as_json
 
 HALF = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
@@ -28,7 +27,7 @@ def read_all(connection):
 
 
 def test_a_full_server_refuses_and_recovers(monkeypatch):
-    monkeypatch.setattr(connections, "connection_limits", lambda: ConnectionLimits(4, 128))
+    monkeypatch.setattr(app, "connection_limits", lambda: ConnectionLimits(4, 128))
     with ExitStack() as stack:
         url = stack.enter_context(serving(PlainTextResponse("here")))
         slow = [connect(url, stack) for _ in range(4)]
@@ -51,7 +50,7 @@ def test_a_full_server_refuses_and_recovers(monkeypatch):
 
 @pytest.mark.parametrize("sent", [b"", HALF])
 def test_a_connection_without_headers_is_closed(sent, monkeypatch):
-    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.001)
+    monkeypatch.setattr(app, "HEADER_SECONDS", 0.001)
     with ExitStack() as stack:
         url = stack.enter_context(serving(PlainTextResponse("here")))
         connection = connect(url, stack)
@@ -63,7 +62,7 @@ def test_connections_leave_descriptors_for_films(monkeypatch):
     resource = pytest.importorskip("resource")
     for descriptors in (256, 1024, 1_000_000):
         monkeypatch.setattr(resource, "getrlimit", lambda _, n=descriptors: (n, n))
-        limits = connections.connection_limits()
+        limits = app.connection_limits()
         assert 0 < 2 * limits.open + limits.waiting < descriptors
 
 

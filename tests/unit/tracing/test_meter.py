@@ -5,7 +5,7 @@ from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Options, Price, say
 from longtake.llm.middleware import Cached, ReplyStore, Traced
 from longtake.tracing.events import FramesSeen, Seen, Stream, emit, note, step
-from longtake.tracing.meter import Meter
+from longtake.tracing.sinks import Meter
 
 
 def test_usage_is_summed_by_model_and_prompt_and_a_cached_reply_costs_nothing(

@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.benchmarks import (
+    Benchmark,
+    BenchmarkInfo,
+    BenchmarkQuestion,
+    LabelledQuestion,
+    VideoSource,
+)
 from longtake.evals.benchmarks.files import CaptionSource, Files, FilmSource, letter
-from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion, VideoSource
 from longtake.types import Question
 
 

@@ -136,8 +136,8 @@ class Files:
         try:
             data = path.read_bytes()
         except OSError as error:
-            told = f"{path}: cannot be read ({error.strerror})"
-            raise ConfigError(told, key=str(path)) from error
+            problem = f"{path}: cannot be read ({error.strerror})"
+            raise ConfigError(problem, key=str(path)) from error
         self.hashes[name] = hashlib.sha256(data).hexdigest()
         return data
 

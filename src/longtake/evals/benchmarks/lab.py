@@ -9,8 +9,7 @@ from pathlib import Path
 
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks import BenchmarkInfo
-from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
+from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, BenchmarkQuestion, LabelledQuestion
 from longtake.footage.plain import CaptionedFootage
 from longtake.footage.protocol import Footage
 from longtake.lab.encoder import LabEncoder

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, BenchmarkQuestion, LabelledQuestion
 from longtake.evals.benchmarks.files import Files, FilmSource, letter
-from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.types import Question
 
 ANNOTATIONS = ("lvb_val.json", "longvideobench_val.json")

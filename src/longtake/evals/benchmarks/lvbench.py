@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, BenchmarkQuestion, LabelledQuestion
 from longtake.evals.benchmarks.files import Files, FilmSource
-from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.types import Question
 
 _OPTION = re.compile(r"^\(([A-Z])\)\s*(.+)$", re.MULTILINE)

@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, BenchmarkQuestion, LabelledQuestion
 from longtake.evals.benchmarks.files import Files, letter
-from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.footage.plain import PlainFootage
 from longtake.footage.protocol import Footage, Material
 from longtake.perception.minilm import MiniLM

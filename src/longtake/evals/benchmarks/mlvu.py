@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, BenchmarkQuestion, LabelledQuestion
 from longtake.evals.benchmarks.files import Files, FilmSource, letter
-from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.types import Question
 
 DEV = ("1_plotQA", "2_needle", "3_ego", "4_count", "5_order", "6_anomaly_reco", "7_topic_reasoning")

@@ -29,8 +29,7 @@ from longtake.llm.chat import (
     price_of,
 )
 from longtake.llm.discovery import bound_key
-from longtake.llm.hosts import is_loopback
-from longtake.llm.http import Endpoint, Response, check_url
+from longtake.llm.http import Endpoint, Response, check_url, is_loopback
 from longtake.llm.openai_protocol import (
     LIKELY,
     declined,

@@ -1,17 +1,20 @@
-"""A text model that sees by reading: pictures become words before it is asked.
+"""Models that see through a film's perception: pictures become words.
 
-Each picture is replaced by its time, what is in it, the text on screen and the words spoken nearby,
-as far as the entry's channels go. These words come from the film and are quoted as material.
+For :class:`SocraticChat`, a text model, each picture is replaced by its time, what is in it, the
+text on screen and the words spoken nearby, as far as the entry's channels go. These words come from
+the film and are quoted as material. :class:`PerceptionOnlyChat` has no text model: it describes
+pictures and does nothing else.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
 from longtake._util.timecode import clock
-from longtake.config.entries import SocraticEntry
-from longtake.errors import ConfigError
+from longtake.config.entries import SensesEntry, SocraticEntry
+from longtake.errors import ConfigError, ModelError
 from longtake.llm.backend import (
     CHANNELS,
     LIMITS,
@@ -24,8 +27,21 @@ from longtake.llm.backend import (
     shorten,
 )
 from longtake.llm.capabilities import Capabilities, HasCapabilities, capabilities_of
-from longtake.llm.chat import Card, Chat, Counts, Image, Message, Options, Part, Reply, Text, images
-from longtake.prompts.quoting import quote
+from longtake.llm.chat import (
+    HERE,
+    Card,
+    Chat,
+    Counts,
+    Image,
+    Message,
+    Options,
+    Part,
+    Reply,
+    Text,
+    images,
+)
+from longtake.prompts import quote
+from longtake.types import Usage
 
 LABELS = ("in the picture", "text on screen", "spoken around this time")
 
@@ -145,3 +161,80 @@ class SocraticChat:
                 words = shorten(texts[channel], limit) or "nothing recognised"
                 lines.append(f"{label}: {words}")
         return "\n".join(lines)
+
+
+CAPTION_LABELS = ("May show", "Text", "Said")
+
+
+class PerceptionOnlyBackend(Backend[SensesEntry]):
+    """A film's own perception."""
+
+    name = "senses"
+    settings = SensesEntry
+    tries = 1
+    at_once = 0
+    # the film's store already keeps what was recognised
+    keeps_replies = False
+    perceives = True
+
+    def host(self, model: Opening[SensesEntry]) -> str:  # noqa: ARG002 - nothing leaves
+        """Perception runs on this machine."""
+        return ""
+
+    def open(self, model: Opening[SensesEntry]) -> Chat:
+        """The perception of one film."""
+        if model.describer is None:
+            raise ConfigError(
+                f"{model.name} is a film's perception, and no film is given here: "
+                "it describes pictures and answers no question",
+                key=model.name,
+            )
+        entry = model.entry
+        card = Card(model.name, options=model.options)
+        return PerceptionOnlyChat(card, model.describer, model.channels or entry.channels)
+
+    def state(self, model: Opening[SensesEntry]) -> str:
+        """What it sees."""
+        return f"sees {', '.join(model.entry.channels) or 'all channels'}"
+
+
+class PerceptionOnlyChat:
+    """Describes what perception recognises in a picture, and understands nothing else."""
+
+    def __init__(self, card: Card, describer: FrameDescriber, channels: Sequence[str] = ()) -> None:
+        self._describer = describer
+        self._channels = check_channels(channels)
+        revision = f"{describer.revision}|{','.join(self._channels)}"
+        self._card = replace(card, vision=True, price=HERE, revision=revision)
+
+    @property
+    def card(self) -> Card:
+        """What is known about it."""
+        return self._card
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Return the pictures in words, as the caption that the schema asks for."""
+        # perception cannot answer anything, and must not be taken for a model that abstains
+        if "caption" not in (options.schema or {}).get("properties", {}):
+            detail = "only describes pictures; name a language model for this role"
+            raise ModelError(self._card.name, "refused", detail)
+        left = TimeLeft(self._card.name, options.deadline)
+        captions = []
+        for image in images(messages):
+            left.check()
+            seen = self._describer.describe(image.frame, self._channels)
+            captions.append(tell(seen, self._channels))
+        usage = Usage(calls=1, frames=len(captions))
+        return Reply(json.dumps({"caption": " ".join(captions)}), usage=usage)
+
+
+def tell(seen: Description, channels: Sequence[str]) -> str:
+    """Return what was recognised in a sentence or two; empty channels are not mentioned."""
+    texts = seen.texts()
+    sentences = []
+    for channel, label, limit in zip(CHANNELS, CAPTION_LABELS, LIMITS, strict=True):
+        if channel in channels and texts[channel]:
+            # the label and a full stop make it a sentence
+            words = shorten(texts[channel], limit).rstrip(".")
+            sentences.append(f"{label}: {words}.")
+    return " ".join(sentences)

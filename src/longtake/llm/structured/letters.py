@@ -116,9 +116,9 @@ def _article(text: str, match: re.Match[str]) -> bool:
 
 def _options_announce(text: str, question: Question) -> bool:
     """Whether the text repeats an option such as "option C", whose words look like a statement."""
-    said = normalized_text(text)
+    words = normalized_text(text)
     announcing = [option for option in question.options if _STATEMENT.search(option)]
-    return any(normalized_text(option) in said for option in announcing)
+    return any(normalized_text(option) in words for option in announcing)
 
 
 def _option_named(text: str, question: Question) -> str | None:
@@ -173,10 +173,10 @@ def _speaks_for_another(rest: str, letter: str, question: Question) -> bool:
         if other in "AI" and not marked and after[:1].isspace() and after[1:2].islower():
             continue
         return True
-    said = f" {normalized_text(rest)} "
+    words = f" {normalized_text(rest)} "
     chosen = normalized_text(question.options[question.letters.index(letter)])
     return any(
-        f" {other} " in said
+        f" {other} " in words
         for other in map(normalized_text, question.options)
         if other and other != chosen and f" {other} " not in f" {chosen} "
     )

@@ -211,12 +211,12 @@ def _kind_in_words(schema: Mapping[str, Any], node: Mapping[str, Any]) -> str:
 
 def _list_in_words(schema: Mapping[str, Any], node: Mapping[str, Any]) -> str:
     item = follow(schema, node.get("items", {}))
-    least, most = node.get("minItems"), node.get("maxItems")
+    minimum, maximum = node.get("minItems"), node.get("maxItems")
     number = ""
-    if most is not None:
-        number = f"{least} to {most} " if least else f"at most {most} "
-    elif least:
-        number = f"at least {least} "
+    if maximum is not None:
+        number = f"{minimum} to {maximum} " if minimum else f"at most {maximum} "
+    elif minimum:
+        number = f"at least {minimum} "
     if "enum" in item:
         return f"a list of {number}values, each {_kind_in_words(schema, item)}"
     if "properties" in item:
@@ -227,17 +227,17 @@ def _list_in_words(schema: Mapping[str, Any], node: Mapping[str, Any]) -> str:
 
 
 def _members(schema: Mapping[str, Any], node: Mapping[str, Any]) -> str:
-    said = [f'"{name}": {_said(schema, inner)}' for name, inner in node["properties"].items()]
-    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+    members = [f'"{name}": {_said(schema, inner)}' for name, inner in node["properties"].items()]
+    return members[0] if len(members) == 1 else f"{', '.join(members[:-1])} and {members[-1]}"
 
 
 def _bounds(node: Mapping[str, Any]) -> str:
-    least, most = node.get("minimum"), node.get("maximum")
-    if least is not None and most is not None:
-        return f" from {least} to {most}"
-    if least is not None:
-        return f", at least {least}"
-    return "" if most is None else f", at most {most}"
+    minimum, maximum = node.get("minimum"), node.get("maximum")
+    if minimum is not None and maximum is not None:
+        return f" from {minimum} to {maximum}"
+    if minimum is not None:
+        return f", at least {minimum}"
+    return "" if maximum is None else f", at most {maximum}"
 
 
 def _objects(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:

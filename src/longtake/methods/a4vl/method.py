@@ -53,10 +53,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from longtake.agents.answer import guess, in_words, length, shown_to
-from longtake.agents.fanout import fanout
 from longtake.agents.run import Agent, Run
+from longtake.agents.team import fanout
 from longtake.agents.votes import Opinion, group_answers, leading, prune, transcript, unanimous
-from longtake.algorithms import allocate, sampling
+from longtake.algorithms import sampling
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.algorithms.question_kinds import COUNTING
 from longtake.algorithms.scope import clipped, scope
@@ -288,10 +288,10 @@ class A4VL:
             spread = sampling.one_per_bin(len(everything), total, view.chance)
             return look_at(footage, everything[spread].tolist())
         logits = self.similarity(footage, rows, view.clue)  # 11
-        share = allocate.shares(logits, self.threshold(footage))  # 12 to 14, 17, 18
+        share = sampling.shares(logits, self.threshold(footage))  # 12 to 14, 17, 18
         values = tuple(np.round(share, 4).tolist())
         emit(ScoresSet(label=f"share: {view.clue}", segments=tuple(blocks), values=values))
-        counts = allocate.counts(share, total, [len(row) for row in rows])  # 15
+        counts = sampling.counts(share, total, [len(row) for row in rows])  # 15
         chosen = [
             row[sampling.one_per_bin(len(row), count, view.chance)]
             for row, count in zip(rows, counts, strict=True)

@@ -45,8 +45,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from longtake.agents.answer import guess, in_words, length, most_spoken, shown_to, spoken_around
-from longtake.agents.fanout import fanout
 from longtake.agents.run import Agent, Run
+from longtake.agents.team import fanout
 from longtake.agents.votes import (
     Opinion,
     by_meaning,

@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field
 
 from longtake._util.timecode import SHORT_CLOCK, clock, parse_time
 from longtake.agents.answer import length, shown_to
-from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
+from longtake.agents.team import fanout
 from longtake.algorithms import sampling
 from longtake.errors import check_least
 from longtake.footage.look import look_at, rows_within

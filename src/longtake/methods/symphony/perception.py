@@ -14,10 +14,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from longtake.agents.answer import length, shown_to
-from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
+from longtake.agents.team import fanout
 from longtake.agents.tools import Tool, ToolError, Written, at_least, read_stretch, tool, use_tools
-from longtake.algorithms import allocate, sampling
+from longtake.algorithms import sampling
 from longtake.errors import check_least
 from longtake.footage.look import Look, look_at, look_closely, rows_within, together
 from longtake.footage.protocol import Footage
@@ -206,11 +206,11 @@ class PerceptionTools:
         """Frames for each segment in proportion to its length, at least one each."""
         durations = np.array([segment.duration for segment in segments])
         shares, total = durations / durations.sum(), self.settings.segment_frames
-        counts = allocate.counts(shares, total, room)
+        counts = sampling.counts(shares, total, room)
         if 0 not in counts:
             return counts
         # a short segment would not be seen at all: one frame each, the rest by length
-        more = allocate.counts(shares, total - len(segments), [size - 1 for size in room])
+        more = sampling.counts(shares, total - len(segments), [size - 1 for size in room])
         return [1 + count for count in more]
 
     def _cued(self, segment: Segment, shown: Look, cue: str) -> Look:

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from longtake.agents.answer import Guess, guess, in_words, length
-from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
+from longtake.agents.team import fanout
 from longtake.algorithms import sampling
 from longtake.errors import check_least
 from longtake.footage.look import fused

@@ -46,11 +46,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.agents.answer import SPOKEN, guess, shown_to
-from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
-from longtake.algorithms import clues, graph, sampling
-from longtake.algorithms.clues import FrameRule
+from longtake.agents.team import fanout
+from longtake.algorithms import sampling, scene_graph
 from longtake.algorithms.question_kinds import COUNTING, HEARING, ORDER, READING, negated
+from longtake.algorithms.scene_graph import FrameRule
 from longtake.algorithms.scope import scope
 from longtake.errors import check_least
 from longtake.footage.look import Look, look_at
@@ -74,7 +74,7 @@ from longtake.methods.videodetective.scenes import (
     ObserveRule,
     SceneGraph,
     SceneText,
-    scene_graph,
+    build_graph,
 )
 from longtake.prompts import Plain, phrase
 from longtake.tracing.events import note, step
@@ -111,7 +111,7 @@ class SearchState:
         """The facet's best scene that is neither observed nor taken."""
         free = self.belief.open.copy()
         free[list(taken)] = False
-        return graph.most_believed(self.anchors[facet], free)
+        return scene_graph.most_believed(self.anchors[facet], free)
 
     def unresolved(self) -> list[int]:
         """M: facets that still miss something, or were never looked for."""
@@ -240,7 +240,7 @@ class VideoDetective:
         within = scope(question.text, footage.duration) if self.temporal_scope else None
         if within is not None:
             note("temporal_scope", start=within.start, end=within.end)
-        scenes = scene_graph(footage, self.graph, within)  # 2, 4
+        scenes = build_graph(footage, self.graph, within)  # 2, 4
         with step("prepare", scenes=len(scenes)):
             state = self.prepare(footage, question, scenes, run)  # 3 to 6
         with step("hunt"):
@@ -262,7 +262,9 @@ class VideoDetective:
             if not self.decomposition:
                 return whole(question)
             llm, tokens = run["llm"], most_tokens(run["llm"], self.llm_tokens)
-            return decompose(llm, question, footage.duration, most=self.max_facets, tokens=tokens)
+            return decompose(
+                llm, question, footage.duration, max_facets=self.max_facets, tokens=tokens
+            )
 
         tasks: list[Callable[[], Any]] = [scan, plan_search]
         events, plan = fanout(lambda task: task(), tasks)
@@ -270,7 +272,9 @@ class VideoDetective:
         keyword = keyword_cosines(footage, scenes.nodes, plan)
         event = event_cosines(footage, texts, plan, self.looking.piece_words)
         weight = self.prior_weight
-        anchors = clues.prior(keyword, event, weight=weight, printed=self.printed_prior)  # (5)
+        anchors = scene_graph.prior(
+            keyword, event, weight=weight, printed=self.printed_prior
+        )  # (5)
         prior = np.maximum(0.0, keyword.max(axis=0))
         if self.printed_prior:
             prior = anchors.max(axis=0)
@@ -313,7 +317,7 @@ class VideoDetective:
         scenes, belief = state.scenes, state.belief
         if facet is not None and facet in state.latest:
             last = state.latest[facet]
-            neighbour = graph.strongest_neighbour(
+            neighbour = scene_graph.strongest_neighbour(
                 scenes.weights, last.node, belief.field, belief.open
             )  # (6)
             if neighbour is not None:
@@ -321,7 +325,7 @@ class VideoDetective:
             if last.missing:
                 closeness = scenes.nodes @ state.footage.encode([last.missing])[0]
                 return int(np.where(belief.open, closeness, -np.inf).argmax()), "missing keyword"
-        node = graph.most_believed(belief.field, belief.open)  # (7)
+        node = scene_graph.most_believed(belief.field, belief.open)  # (7)
         assert node is not None  # the loop ends when all scenes are visited
         return node, "highest belief"
 
@@ -355,8 +359,8 @@ class VideoDetective:
     def conclude(self, state: SearchState, run: Run) -> Answer:
         """Line 26: scenes by Graph-NMS, their frames and texts, and the final call."""
         belief, question = state.belief.field, state.question
-        selected = graph.graph_nms(
-            belief, state.anchors, state.scenes.weights, most=self.packages, eta=self.eta
+        selected = scene_graph.graph_nms(
+            belief, state.anchors, state.scenes.weights, max_scenes=self.packages, eta=self.eta
         )
         state.scenes.tell("selected", [float(belief[node]) for node in selected], selected)
         doubt = self.distrust(state) if self.fallback else None
@@ -397,7 +401,7 @@ class VideoDetective:
         highest = max(float(belief.max()), 1e-9)
         sizes = [end - begin for begin, end in scenes.spans]
         relevance = np.repeat(np.asarray(belief / highest, np.float64), sizes)
-        best = [scenes.spans[node] for node in graph.in_order(nodes, belief)]
+        best = [scenes.spans[node] for node in scene_graph.in_order(nodes, belief)]
         uniform = self.uniform_frames(state.question)
         picked = self.picking(scenes.vectors, best, relevance, count=self.frames, uniform=uniform)
         return look_at(state.footage, scenes.rows[picked].tolist())
@@ -415,7 +419,7 @@ class VideoDetective:
 
     def distrust(self, state: SearchState) -> str | None:
         """Why the observed scores distinguish nothing, if they do not."""
-        return clues.distrust(
+        return scene_graph.distrust(
             [observation.score for observation in state.seen.values()],
             peak=self.threshold(state.footage, "fallback_max"),
             mean=self.threshold(state.footage, "fallback_mean"),

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longtake._util.timecode import clock, parse_time
 from longtake.agents.answer import shown_to
-from longtake.algorithms.clues import pieces, semantic
 from longtake.algorithms.lexical import content_words
+from longtake.algorithms.scene_graph import pieces, semantic
 from longtake.errors import ConfigError
 from longtake.footage.look import Look
 from longtake.footage.protocol import Footage
@@ -110,13 +110,13 @@ def whole(question: Question) -> SearchPlan:
 
 
 def decompose(
-    chat: Chat, question: Question, duration: float, *, most: int, tokens: int
+    chat: Chat, question: Question, duration: float, *, max_facets: int, tokens: int
 ) -> SearchPlan:
     """Eq. 4: facets by a language model; if unreadable, content words of question and options."""
     form = OptionDecomposition if question.options else OpenDecomposition
     parts = phrase("videodetective", "parts_by_option")
     if not question.options:
-        parts = phrase("videodetective", "parts_by_thing", most=most)
+        parts = phrase("videodetective", "parts_by_thing", most=max_facets)
     reply = ask(
         chat,
         "videodetective/decompose",
@@ -134,7 +134,7 @@ def decompose(
         named = _of_options(given, question)
     else:
         groups = reply.facets if isinstance(reply, OpenDecomposition) else []
-        named = _distinct(groups, general, question)[:most]
+        named = _distinct(groups, general, question)[:max_facets]
     facets = (general, *named)
     by_name = {facet.name: [list(facet.keywords), list(facet.queries)] for facet in facets}
     note("facets", facets=by_name)

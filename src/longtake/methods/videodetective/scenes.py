@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from longtake.agents.answer import captions_of
-from longtake.algorithms import clues, graph, lexical, sampling, scenes
-from longtake.algorithms.scenes import Span
+from longtake.algorithms import lexical, sampling, scene_graph
+from longtake.algorithms.scene_graph import Span
 from longtake.footage.look import look_at, rows_within
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat
@@ -77,9 +77,9 @@ class SceneGraph:
     segments: tuple[Segment, ...]
     nodes: NDArray[np.float64]
     """h_i, a unit vector per scene."""
-    weights: graph.Edges
+    weights: scene_graph.Edges
     """W̃."""
-    spreading: graph.Edges
+    spreading: scene_graph.Edges
     """W_norm."""
 
     def __len__(self) -> int:
@@ -96,22 +96,24 @@ class SceneGraph:
         emit(ScoresSet(label=label, segments=chosen, values=tuple(np.round(values, 4).tolist())))
 
 
-def scene_graph(footage: Footage, rule: GraphRule, within: Segment | None = None) -> SceneGraph:
+def build_graph(footage: Footage, rule: GraphRule, within: Segment | None = None) -> SceneGraph:
     """Lines 2 and 4: the scenes with their vectors, and the graph over them."""
     rows = np.arange(len(footage.times)) if within is None else rows_within(footage, within)
     vectors = np.asarray(footage.embeddings()[rows], np.float32)
     # frames and texts are compared in one space, so scenes are cut in the same space
     theta = cut_off(footage, vectors, rule)
-    spans = scenes.scenes(vectors, theta, shortest=rule.min_frames, longest=rule.max_frames)
+    spans = scene_graph.scenes(vectors, theta, shortest=rule.min_frames, longest=rule.max_frames)
     starts = footage.times[rows[[begin for begin, _ in spans]]].tolist()
     until = footage.duration if within is None else min(within.end, footage.duration)
     # scenes leave no gap: each ends where the next begins
     ends = [*starts[1:], max(until, starts[-1])]
     segments = tuple(Segment(a, b) for a, b in zip(starts, ends, strict=True))
-    nodes = scenes.scene_vectors(vectors, spans)
+    nodes = scene_graph.scene_vectors(vectors, spans)
     centres = np.array([segment.middle for segment in segments])
-    weights = graph.affinity(nodes, centres, alpha=rule.alpha, tau=rule.tau, top=rule.top)
-    return SceneGraph(rows, vectors, spans, segments, nodes, weights, graph.normalise(weights))
+    weights = scene_graph.affinity(nodes, centres, alpha=rule.alpha, tau=rule.tau, top=rule.top)
+    return SceneGraph(
+        rows, vectors, spans, segments, nodes, weights, scene_graph.normalise(weights)
+    )
 
 
 def cut_off(footage: Footage, vectors: NDArray[np.float32], rule: GraphRule) -> float:
@@ -122,7 +124,7 @@ def cut_off(footage: Footage, vectors: NDArray[np.float32], rule: GraphRule) -> 
     if known is not None:
         return float(known)
     # an unknown encoder: its own distribution of similarities sets the threshold
-    steps = scenes.neighbours(vectors)
+    steps = scene_graph.neighbours(vectors)
     return float(np.quantile(steps, rule.quantile)) if len(steps) else 0.0
 
 
@@ -153,7 +155,7 @@ class Belief:
         self.open[node] = False
         if self._spread:
             # starting from the last belief, a few iterations are enough
-            self.field = graph.diffuse(
+            self.field = scene_graph.diffuse(
                 self._graph.spreading,
                 self.injected,
                 self.field,
@@ -285,14 +287,14 @@ class Observer:
                 continue
             lemmas = lexical.lemmas([text])
             # a time in front of a line is no part of its meaning
-            pieces = clues.pieces(lexical.untimed(text), self.rule.piece_words)
+            pieces = scene_graph.pieces(lexical.untimed(text), self.rule.piece_words)
             rows = self.footage.encode(pieces)
             weight = getattr(self.rule.weights, source)
             scores = []
             for keywords, queries in self._facets:
                 shared = lexical.overlap(lemmas, keywords, z=self.rule.z_lex)  # (8)
-                alike = clues.semantic(rows, queries)  # (9)
-                scores.append(clues.source_aware(shared, alike, weight))  # (10)
+                alike = scene_graph.semantic(rows, queries)  # (9)
+                scores.append(scene_graph.source_aware(shared, alike, weight))  # (10)
             rated.append(SceneText(source, text, tuple(scores)))
         return tuple(rated)
 

@@ -22,8 +22,13 @@ from typing import Any
 
 from longtake.config import Settings
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks import BenchmarkInfo
-from longtake.evals.items import NOT_TOLD, Benchmark, BenchmarkQuestion, LabelledQuestion
+from longtake.evals.benchmarks import (
+    NOT_TOLD,
+    Benchmark,
+    BenchmarkInfo,
+    BenchmarkQuestion,
+    LabelledQuestion,
+)
 from longtake.footage.protocol import Footage
 from longtake.index.source import fingerprint
 from longtake.runner.films import open_film
