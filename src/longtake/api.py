@@ -34,8 +34,6 @@ from longtake.video.clip import clip_bytes
 from longtake.video.pictures import encoded
 
 R = TypeVar("R")
-GRACE = 2.0
-"""Seconds for which a caller who leaves early waits for the work to end."""
 
 
 class _Ended:
@@ -68,7 +66,8 @@ def stream(ask: Callable[[Sink], Result], *, stop: Stop | None = None) -> Iterat
         finally:
             # also when the caller leaves the loop, or presses Ctrl-C while it waits
             inner.set()
-            worker.join(GRACE)
+            # work ends within a second; a caller who leaves does not wait for more than two
+            worker.join(2.0)
 
 
 async def in_thread(act: Callable[[], R]) -> R:

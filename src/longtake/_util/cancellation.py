@@ -132,8 +132,6 @@ def check_stop() -> None:
         stop.check()
 
 
-LAST_WAIT = 10.0
-"""Seconds that the end of the process waits for threads that were left behind."""
 _left_behind: list[threading.Thread] = []
 
 
@@ -158,6 +156,7 @@ def leave(code: int) -> None:
 @atexit.register
 def _wait() -> None:
     """Let native code return before Python ends its threads."""
-    until = time.monotonic() + LAST_WAIT
+    # native code that takes longer than this is ended with the process
+    until = time.monotonic() + 10.0
     for thread in _left_behind:
         thread.join(max(0.0, until - time.monotonic()))

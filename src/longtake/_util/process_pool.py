@@ -38,8 +38,6 @@ WORKER = "LONGTAKE_WORKER"
 """Environment variable with the name of a worker that outlives its process."""
 FALSE_STARTS = 3
 """Workers that die before their first task; after these, starting more is pointless."""
-POLL = 0.5
-"""Seconds between two looks at whether there is room for another worker."""
 
 
 class WorkerTask(Protocol[V_co]):
@@ -218,7 +216,8 @@ class WorkerPool(Generic[T]):
                 worker, task = self._idle.pop(), self._waiting.popleft()
                 self._busy[worker] = _Job(task)
                 worker.begin(task)
-            announced = self._backend.wait([*self._starting, *self._busy], POLL)
+            # twice a second it looks whether there is room for another worker
+            announced = self._backend.wait([*self._starting, *self._busy], 0.5)
             if self._backend.scarce and not announced and not self._waiting:
                 self._release_idle()
             for worker in announced:

@@ -245,7 +245,7 @@ def captions_of(look: Look) -> Any:
 
 
 def spoken_around(footage: Footage, rows: Sequence[int], max_words: int) -> LinesByDistance | Plain:
-    """What is said in the film, up to ``most`` words, preferring lines near the given moments.
+    """What is said in the film, up to ``max_words`` words, preferring lines near the given moments.
 
     Nothing is recognised for this: only lines that are already known are used. A model with a
     small context is shown fewer lines, again the nearest.

@@ -278,7 +278,7 @@ PAPER: Mapping[str, Any] = {
 def suppress(
     cuts: list[EventCut], min_length: float, duration: float, *, by: Literal["strength", "time"]
 ) -> list[EventCut]:
-    """Keep cuts at least ``least`` from each other, from the start and from the end of the film.
+    """Keep cuts at least ``min_length`` from each other and from both ends of the film.
 
     By strength, the stronger of two close cuts stays. By time, cuts are scanned in time order and
     each one that is far enough from the last one kept stays. The result is in the order of ``by``.

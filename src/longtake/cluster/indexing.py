@@ -36,8 +36,6 @@ from longtake.perception.protocols import Heard, UnsupportedSpeech
 from longtake.runner.films import open_film
 from longtake.types import Line, Segment
 
-CHUNKS = 10
-"""Ten minutes of film, at one frame a second."""
 TILES = 10
 """Tiles of speech that one task transcribes: ten minutes."""
 SHOTS = 64
@@ -51,8 +49,8 @@ class IndexTarget:
     path: Path
     subtitles: Path | None = None
     full_hash: bool = False
-    chunks: int = CHUNKS
-    """Parts of the frame layers that one task computes."""
+    chunks: int = 10
+    """Parts of the frame layers that one task computes: ten minutes, at one frame a second."""
     # not part of the identity, which a worker uses to open a film once for many tasks
     settings: Settings = field(default_factory=Settings, compare=False, repr=False)
 

@@ -29,8 +29,6 @@ from longtake.types import Frame, Line, Segment
 from longtake.video.packets import PacketTable
 from longtake.video.video import Video
 
-TAGS = 3
-
 
 class FilmFrameDescriber:
     """Describes moments with the built-in perception; the film's store remembers the result."""
@@ -57,7 +55,7 @@ class FilmFrameDescriber:
         speech: tuple[str, ...] = ()
         # a channel that is not asked for must cost nothing
         if "tags" in channels:
-            tags = tuple(tag.name for tag in film.pictures.tags([time], TAGS)[0])
+            tags = tuple(tag.name for tag in film.pictures.tags([time], 3)[0])
         if "onscreen" in channels:
             onscreen = tuple(line.text for line in film.words.onscreen_at(time))
         if "speech" in channels:

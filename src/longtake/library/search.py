@@ -401,14 +401,6 @@ class _Clip:
     prints: Prints
 
 
-def same_clip(one: StoredRow, other: StoredRow) -> bool:
-    """Whether two segments of different films show the same thing.
-
-    Equal pictures under different words are no copies: a lecture hall looks alike for years.
-    """
-    return _same(_clip(one), _clip(other))
-
-
 def same_pictures(one: Prints, other: Prints) -> bool | None:
     """Whether most pictures of one segment occur in the other; ``None`` if too few can be told.
 
@@ -428,7 +420,7 @@ def without_copies(
 ) -> list[tuple[StoredRow, list[StoredRow]]]:
     """Rows, best first, each with those further down that are copies of it.
 
-    Only the first ``most`` rows are compared, each with those before it.
+    Only the first ``max_rows`` rows are compared, each with those before it.
     """
     kept: list[tuple[_Clip, StoredRow, list[StoredRow]]] = []
     for row in rows[:max_rows]:
@@ -444,6 +436,10 @@ def without_copies(
 
 
 def _same(one: _Clip, other: _Clip) -> bool:
+    """Whether two segments of different films show the same thing.
+
+    Equal pictures under different words are no copies: a lecture hall looks alike for years.
+    """
     if one.film == other.film or bool(one.words) != bool(other.words):
         return False
     if one.words:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from longtake._util.timecode import clock
 from longtake.agents.answer import claims
-from longtake.llm.backends.socratic import LABELS
+from longtake.llm.backends.socratic import CAPTION_LABELS
 from longtake.types import LETTERS, Answer, Evidence, Usage
 
 Picture: TypeAlias = Callable[[int, float], bytes]
@@ -23,11 +23,11 @@ its film is gone."""
 Link: TypeAlias = Callable[[int, float], str]
 """The address at which the film of a citation plays from a time."""
 
-TAGS = LABELS[0]
+TAGS = CAPTION_LABELS[0]
 """How a sentence begins that only guesses what a picture may show, which is no evidence."""
-_TAGS = re.compile(rf"{TAGS}: .*?(?:\.(?=\s+(?:{'|'.join(LABELS)}): |\s*$)|$)")
-LABELS_BEGIN = tuple(f"{label}: " for label in LABELS)
-_LABEL = re.compile(rf"(?:{'|'.join(LABELS[1:])}): ")
+_TAGS = re.compile(rf"{TAGS}: .*?(?:\.(?=\s+(?:{'|'.join(CAPTION_LABELS)}): |\s*$)|$)")
+LABELS_BEGIN = tuple(f"{label}: " for label in CAPTION_LABELS)
+_LABEL = re.compile(rf"(?:{'|'.join(CAPTION_LABELS[1:])}): ")
 KINDS = {
     "frame": "picture",
     "caption": "picture, described",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longtake.library.search import same_clip, without_copies
+from longtake.library.search import without_copies
 from longtake.library.segments import StoredRow, prints_of
 from longtake.types import Line, Segment
 
@@ -21,6 +21,10 @@ def stored(row, film, pictures=None, said=""):
     segment = Segment(0, 10)
     lines = {"said": [Line(segment, said)]} if said else {}
     return StoredRow(row, film, segment, lines, prints)
+
+
+def same_clip(one, other):
+    return len(list(without_copies([one, other]))) == 1
 
 
 def test_a_clip_that_is_shifted_brighter_and_noisy_is_the_same():

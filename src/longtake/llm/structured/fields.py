@@ -152,6 +152,7 @@ def _fit_list(value: Any, item: Mapping[str, Any], schema: Mapping[str, Any]) ->
 
 def _fit_item(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any]) -> Any:
     if node.get("type") == "string" and isinstance(value, dict):
+        # models wrap each entry in an object: [{"caption": "a dog"}]
         texts = [part for part in value.values() if isinstance(part, str)]
         return texts[0] if len(texts) == 1 else value
     return fit_value(value, node, schema)
@@ -174,6 +175,7 @@ def _fit_object(value: Any, fields: Mapping[str, Any], schema: Mapping[str, Any]
         value = _numbered_item(value, fields, schema)
     if not isinstance(value, dict):
         return value
+    # models change the case and the separators of keys
     names = {fold(name): name for name in fields}
     members: dict[str, Any] = {}
     for key, part in value.items():
@@ -351,6 +353,7 @@ class Fields:
             return {name: letter or text} if letter or not self.cut else None
         if node.get("type") == "string" and "enum" not in node:
             return {name: text}
+        # a number or a list may have gone on
         if self.cut:
             return None
         if node.get("type") == "array":
@@ -376,6 +379,7 @@ class Fields:
             nullable = {"type": "null"} in node.get("anyOf", ())
             if fitted is None and not nullable:
                 continue
+            # two names of the letter must agree; two values of any other field are an error
             if is_letter(node) and self.letters:
                 fitted = self._agreed_letter(name, fitted, members.get(name))
             elif name in members and members[name] != fitted:
@@ -426,6 +430,7 @@ class Fields:
             kept = dict(members)
             for name in {str(place[0]) for place in bad}:
                 good = [part for at, part in enumerate(members[name]) if (name, at) not in bad]
+                # a list without any valid entry is a wrong reply, not a shorter one
                 if not good:
                     raise
                 kept[name] = good

@@ -123,6 +123,7 @@ def _options_announce(text: str, question: Question) -> bool:
 
 def _option_named(text: str, question: Question) -> str | None:
     """The letter of the only option whose text this is."""
+    # the lost word may have made it another option
     if _LOST in text:
         return None
     wanted = normalized_text(text)
@@ -131,6 +132,7 @@ def _option_named(text: str, question: Question) -> str | None:
         for letter, option in zip(question.letters, question.options, strict=True)
         if wanted and normalized_text(option) == wanted
     ]
+    # two options of one text cannot be told apart by it
     return letters[0] if len(letters) == 1 else None
 
 
@@ -157,6 +159,7 @@ def _agreed(text: str, stated: list[_Stated], question: Question) -> str | None:
             return None
         if _DOUBTED.match(text, one.end):
             return None
+    # only what comes after the last statement can take it back
     rest = text[max(one.end for one in stated) :]
     return None if _speaks_for_another(rest, letter, question) else letter
 

@@ -39,11 +39,13 @@ class Contradiction(ValueError):
 
 def labelled_values(text: str, resolve: Resolve) -> dict[str, Any]:
     """The fields that a text gives by name, as text or lists of texts."""
+    # models fence YAML and tables too
     text = _FENCE.sub("", text)
     members: dict[str, Any] = {}
     for field, value in [*_tags(text, resolve), *_table(text, resolve), *_key_lines(text, resolve)]:
         if value == "":
             continue  # a key with nothing after it says nothing
+        # one field may stand in a table and in a line below it, with one value
         if members.setdefault(field, value) != value:
             raise Contradiction(f"two values for {field}")
     return members
@@ -65,6 +67,7 @@ def _table(text: str, resolve: Resolve) -> list[tuple[str, Any]]:
     if not rows:
         return []
     header = [resolve(cell.strip("*_` ")) for cell in rows[0]]
+    # a header with a name that is not ours belongs to a table about something else
     if len(header) > 1 and all(header):
         cells_below = [zip(header, row, strict=False) for row in rows[1:]]
         return [(str(name), cell) for row in cells_below for name, cell in row]
@@ -176,6 +179,7 @@ def read_known_fields(text: str, kind: type[BaseModel], question: Question | Non
         candidates, _ = _candidates(text.strip(), fields)
     except (NotJson, Contradiction):
         return {}
+    # of two objects, nobody knows which one was meant
     return fields.valid_parts(candidates[0]) if len(candidates) == 1 else {}
 
 
@@ -206,6 +210,7 @@ def _candidates(text: str, fields: Fields) -> tuple[list[Object], str]:
             raise Contradiction("an object stands among fields that are given otherwise")
         return _unwrapped(found, fields), "\n".join(outside)
     members = _labelled(text, fields)
+    # a refusal that is read as text would pass for an answer
     if members is None and _DECLINES.match(text) is None:
         members = fields.bare(text)
     return [members] if members is not None else [], text
@@ -214,6 +219,7 @@ def _candidates(text: str, fields: Fields) -> tuple[list[Object], str]:
 def _unquoted(text: str, fields: Fields) -> str:
     """A text without the code fence, the quotes or the brackets that are around all of it."""
     fence = _FENCED.fullmatch(text)
+    # two blocks are not one reply in a fence
     if fence and "```" not in fence.group(1):
         text = fence.group(1).strip()
     if not text.startswith(('"', "[")):

@@ -41,6 +41,7 @@ _PLURALS = {
 
 def _letter(value: Any, info: ValidationInfo) -> str | None:
     question = (info.context or {}).get("question")
+    # whatever a model writes there, an open-ended question has no letter
     if question is None or not question.options:
         return None
     letter = read_letter(value, question) if isinstance(value, str) else None
@@ -97,6 +98,7 @@ def in_words(schema: Mapping[str, Any]) -> str:
 def field_in_words(schema: Mapping[str, Any], name: str) -> str | None:
     """One field in words, where its value can be written without JSON."""
     node = follow(schema, schema["properties"][name])
+    # lists and objects need brackets, so they are asked for as JSON
     if node.get("type") == "array" or "properties" in node:
         return None
     return _said(schema, schema["properties"][name])
@@ -108,6 +110,7 @@ def line_in_words(schema: Mapping[str, Any], name: str) -> str | None:
     if node.get("type") != "array":
         return None
     item = follow(schema, node.get("items", {}))
+    # the reader takes a marked line as one entry
     if item.get("type") == "string":
         return "- text"
     kinds = {inner.get("type"): field for field, inner in item.get("properties", {}).items()}
@@ -162,6 +165,7 @@ def decisive_fields(kind: type[BaseModel], question: Question | None = None) -> 
         for name, field in kind.model_fields.items()
         if name in letters or (field.is_required() and name not in letter_fields(kind))
     ]
+    # a type that only explains is decided by its explanation
     return [name for name in needed if name not in EXPLANATIONS] or needed
 
 
@@ -285,6 +289,7 @@ def is_object(text: str) -> bool:
 def may_match_schema(text: str, schema: Mapping[str, Any]) -> bool:
     """Whether a text that was cut off may have been the beginning of JSON of this shape."""
     start = text.lstrip()
+    # prose first: JSON would not have followed
     if start and not start.startswith("{"):
         return False
     key = _FIRST_KEY.match(start)

@@ -177,6 +177,7 @@ class _Reader:
         if depth > MAX_DEPTH:
             raise NotJson("nested too deeply")
         self._skip_space()
+        # a value that never began has no meaning to keep
         if self._ended():
             raise _Cut
         char = self.text[self.at]
@@ -233,6 +234,7 @@ class _Reader:
     def _string(self, close: str, end: re.Pattern[str]) -> str:
         """A string up to the first quote that something follows which may follow a value."""
         self.at += 1
+        # escapes are skipped as a whole, so that an escaped quote closes nothing
         for match in re.compile(rf"\\.|{close}", re.DOTALL).finditer(self.text, self.at):
             if match.group() == close and end.match(self.text, match.end()):
                 raw = self.text[self.at : match.start()]
@@ -249,6 +251,7 @@ class _Reader:
         literal = _LITERAL.match(self.text, self.at)
         match = literal if literal and end.match(self.text, literal.end()) else None
         match = match or _BARE_TEXT.match(self.text, self.at)
+        # without quotes, nothing tells whether the last word is whole
         if match is not None and match.end() == len(self.text):
             raise _Cut
         if match is None or not end.match(self.text, match.end()):

@@ -433,5 +433,5 @@ def needs_whole_film(question: Question, agent: Agent, slots: Mapping[str, Any])
 
 
 def shortened(clue: str, max_words: int, question: Question) -> str:
-    """The first ``most`` words of a clue; the question if the clue is empty."""
+    """The first ``max_words`` words of a clue; the question if the clue is empty."""
     return " ".join(clue.split()[:max_words]) or question.text
