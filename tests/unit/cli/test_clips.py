@@ -5,30 +5,19 @@ from __future__ import annotations
 import json
 
 import pytest
-from films import FILMS
 
-from longtake import registry
 from longtake.cli import answers
 from longtake.video.video import Video
 
 OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
 
 
-@pytest.fixture(scope="module")
-def module_cache(tmp_path_factory, lend_models):
-    return lend_models(tmp_path_factory.mktemp("clips"))
+pytestmark = pytest.mark.usefixtures("test_models", "shared_cache")
 
 
 @pytest.fixture(autouse=True)
-def setting(module_cache, monkeypatch, tmp_path):
-    monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
-    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
+def in_an_empty_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def film(film_folder):
-    return str(FILMS[0].make(film_folder))
 
 
 def test_a_clip_is_named_by_its_film_and_time(run, film, tmp_path):

@@ -12,11 +12,9 @@ import sys
 import threading
 
 import pytest
-from films import FILMS
 from support.models import waiting
 from support.patience import PATIENCE
 
-from longtake import registry
 from longtake.cli.answers import StatusSink, longest_gap
 from longtake.cli.output import in_one_line, wrapped
 from longtake.config import load
@@ -26,14 +24,7 @@ from longtake.tracing.events import ChatCalled, FramesSeen, RunStarted, StepBega
 MODEL = ("--model", "test/obliging", "--no-verify")
 
 
-@pytest.fixture(autouse=True)
-def test_models(monkeypatch):
-    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
-
-
-@pytest.fixture(scope="module")
-def module_cache(tmp_path_factory, lend_models):
-    return lend_models(tmp_path_factory.mktemp("habits"))
+pytestmark = pytest.mark.usefixtures("test_models")
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +32,6 @@ def shared_cache(module_cache, monkeypatch):
     """One index for all tests, and a history for each."""
     (module_cache / "history.jsonl").unlink(missing_ok=True)
     monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
-
-
-@pytest.fixture
-def film(film_folder):
-    return str(FILMS[0].make(film_folder))
 
 
 def rows(out):

@@ -8,10 +8,8 @@ import time
 
 import pytest
 from attack.liar import LIES, STALLS, lying
-from films import FILMS
 from support.patience import FOREVER, PATIENCE
 
-from longtake import registry
 from longtake._util.cancellation import Cancelled
 from longtake.cli.options import check_models
 from longtake.errors import ModelError
@@ -19,28 +17,7 @@ from longtake.index.layers import NetworkLayer, Pictures
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 
-
-@pytest.fixture(autouse=True)
-def test_models(monkeypatch):
-    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
-
-
-@pytest.fixture(scope="module")
-def module_cache(tmp_path_factory, lend_models):
-    return lend_models(tmp_path_factory.mktemp("limits"))
-
-
-@pytest.fixture(autouse=True)
-def shared_cache(module_cache, monkeypatch):
-    """One index for all tests that do not want their own."""
-    monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
-
-
-@pytest.fixture
-def film(film_folder):
-    return str(FILMS[0].make(film_folder))
-
-
+pytestmark = pytest.mark.usefixtures("test_models", "shared_cache")
 OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
 SERVED = ("--option", "red", "--option", "green", "--method", "uniform", "--no-verify")
 

@@ -26,20 +26,8 @@ from longtake.llm.backend import (
     check_channels,
     shorten,
 )
-from longtake.llm.capabilities import Capabilities, HasCapabilities, capabilities_of
-from longtake.llm.chat import (
-    HERE,
-    Card,
-    Chat,
-    Counts,
-    Image,
-    Message,
-    Options,
-    Part,
-    Reply,
-    Text,
-    images,
-)
+from longtake.llm.chat import HERE, Card, Chat, Image, Message, Options, Part, Reply, Text, images
+from longtake.llm.middleware import Middleware
 from longtake.prompts import quote
 from longtake.types import Usage
 
@@ -91,13 +79,13 @@ class SocraticBackend(Backend[SocraticEntry]):
         return llm
 
 
-class SocraticChat:
+class SocraticChat(Middleware):
     """A text model that sees through a describer."""
 
     def __init__(
         self, card: Card, llm: Chat, describer: FrameDescriber, channels: Sequence[str] = ()
     ) -> None:
-        self._llm = llm
+        super().__init__(llm)
         self._describer = describer
         self._channels = check_channels(channels)
         self._base_card = card
@@ -105,7 +93,7 @@ class SocraticChat:
     @property
     def card(self) -> Card:
         """The text model's card, with vision."""
-        inner, base = self._llm.card, self._base_card
+        inner, base = self.inner.card, self._base_card
         return replace(
             inner,
             name=base.name,
@@ -117,16 +105,6 @@ class SocraticChat:
             revision=f"{inner.revision}|{self._describer.revision}|{','.join(self._channels)}",
         )
 
-    @property
-    def capabilities(self) -> Capabilities | None:
-        """How the text model's endpoint is asked."""
-        return capabilities_of(self._llm)
-
-    def discover(self) -> None:
-        """Let the text model learn what its endpoint tells."""
-        if isinstance(self._llm, HasCapabilities):
-            self._llm.discover()
-
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Describe the pictures, then ask the text model."""
         left = TimeLeft(self._base_card.name, options.deadline)
@@ -134,14 +112,10 @@ class SocraticChat:
         for message in messages:
             parts = tuple(self._in_words(part, left) for part in message.parts)
             described.append(replace(message, parts=parts))
-        reply = self._llm.complete(described, replace(options, deadline=left.check()))
+        reply = self.inner.complete(described, replace(options, deadline=left.check()))
         # the text model saw no picture, but this model did
         frames = sum(1 for _ in images(messages))
         return replace(reply, usage=replace(reply.usage, frames=frames))
-
-    def count(self, text: str) -> int | None:
-        """The text model's own token count, if it offers one."""
-        return self._llm.count(text) if isinstance(self._llm, Counts) else None
 
     def _in_words(self, part: Part, left: TimeLeft) -> Part:
         if not isinstance(part, Image):
