@@ -14,7 +14,6 @@ import click
 from longtake._util import visible
 from longtake.cli.jobs import asking_on, on
 from longtake.cli.options import (
-    COUNT,
     FOLDER,
     PATH,
     as_json,
@@ -22,6 +21,7 @@ from longtake.cli.options import (
     common,
     debug,
     method_option,
+    number,
     plot,
     session_options,
     workers,
@@ -44,27 +44,19 @@ from longtake.runner.assignment import roles_of
 from longtake.runner.session import Session
 from longtake.types import GIVEN
 
+MINUTES = click.IntRange(1, 255)
+"""Lengths that the frame code can hold."""
+
 
 @click.command("run")
 @method_option
-@click.option(
-    "--minutes",
-    type=click.IntRange(1, 255),
-    default=30,
-    show_default=True,
-    help="Length of each world.",
-)
-@click.option(
-    "--worlds", type=COUNT, default=3, show_default=True, help="Number of worlds, one per seed."
-)
-@click.option(
-    "--questions", type=COUNT, default=40, show_default=True, help="Questions about each world."
-)
-@click.option(
+@number("--minutes", kind=MINUTES, default=30, help="Length of each world.")
+@number("--worlds", default=3, help="Number of worlds, one per seed.")
+@number("--questions", default=40, help="Questions about each world.")
+@number(
     "--first-seed",
-    type=click.IntRange(0),
+    kind=click.IntRange(0),
     default=0,
-    show_default=True,
     help="Seed of the first world; 0 to 99 for development, 1000 and up to publish.",
 )
 @click.option(
@@ -225,18 +217,11 @@ def lab() -> None:
 
 
 @lab.command()
-@click.option(
-    "--minutes",
-    type=click.IntRange(1, 255),
-    default=60,
-    show_default=True,
-    help="Length of the film.",
-)
-@click.option(
+@number("--minutes", kind=MINUTES, default=60, help="Length of the film.")
+@number(
     "--seed",
-    type=click.IntRange(0, 16383),
+    kind=click.IntRange(0, 16383),
     default=0,
-    show_default=True,
     help="0 to 99 are for development, 1000 and up for published figures.",
 )
 @click.option(
@@ -246,9 +231,7 @@ def lab() -> None:
     metavar="DIR",
     help="Folder for film.mp4, film.srt, script.json, questions.json.",
 )
-@click.option(
-    "--questions", "count", type=COUNT, default=60, show_default=True, help="Most questions."
-)
+@number("--questions", "count", default=60, help="Most questions.")
 @click.option(
     "--no-code", is_flag=True, help="Leave the frame code out; simulated models then see nothing."
 )
@@ -287,13 +270,7 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
 @click.option(
     "--model", "name", default="", metavar="NAME", help="As in acuity=0.8,seed=3,onscreen=0.2."
 )
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8765,
-    show_default=True,
-    help="0 picks a free port.",
-)
+@number("--port", kind=click.IntRange(0, 65535), default=8765, help="0 picks a free port.")
 @click.option(
     "--latency", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Delay each reply."
 )

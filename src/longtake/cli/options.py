@@ -54,6 +54,16 @@ verbose_option = click.option(
 retry_errors = click.option("--retry-errors", is_flag=True, help="Retry questions that failed.")
 
 
+def number(
+    *names: str,
+    default: float,
+    kind: click.ParamType[Any] = COUNT,
+    help: str | None = None,  # noqa: A002
+) -> Callable[[F], F]:
+    """An option with a number whose default is shown."""
+    return click.option(*names, type=kind, default=default, show_default=True, help=help)
+
+
 def workers(default: int) -> Callable[[F], F]:
     """``--workers``."""
     return click.option(

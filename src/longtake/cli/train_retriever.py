@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from longtake.cli.options import COUNT, FOLDER, PATH, common
+from longtake.cli.options import FOLDER, PATH, common, number
 from longtake.cli.output import (
     PICTURE,
     Kind,
@@ -26,19 +25,8 @@ from longtake.plots import results as plots
 from longtake.training.data import CaptionRules, held_out, prepare
 from longtake.training.fit import Schedule, Tell, TrainingProgress, export, fit, need_torch
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 DEFAULT = Schedule()
 CURVES = "curves.png"
-
-
-def _number(
-    *names: str,
-    kind: click.ParamType[Any] = COUNT,
-    default: float,
-    help: str | None = None,  # noqa: A002
-) -> Callable[[F], F]:
-    return click.option(*names, type=kind, default=default, show_default=True, help=help)
 
 
 @click.command("train-retriever")
@@ -53,32 +41,32 @@ def _number(
 @click.option(
     "--videos", type=PATH, metavar="DIR", help="Folder of the films.  [default: beside DATA]"
 )
-@_number("--epochs", default=DEFAULT.epochs)
-@_number("--batch", kind=click.IntRange(2), default=DEFAULT.batch, help="Pairs per step.")
-@_number(
+@number("--epochs", default=DEFAULT.epochs)
+@number("--batch", kind=click.IntRange(2), default=DEFAULT.batch, help="Pairs per step.")
+@number(
     "--rate",
     kind=click.FloatRange(0, min_open=True),
     default=DEFAULT.rate,
     help="Initial learning rate; it falls along a cosine.",
 )
-@_number("--group", default=DEFAULT.group, help="Consecutive clips kept together in a batch.")
-@_number("--frames", default=16, help="Most frames per clip.")
-@_number("--layers", default=4)
-@_number("--heads", default=8)
-@_number(
+@number("--group", default=DEFAULT.group, help="Consecutive clips kept together in a batch.")
+@number("--frames", default=16, help="Most frames per clip.")
+@number("--layers", default=4)
+@number("--heads", default=8)
+@number(
     "--least-tokens",
     kind=click.IntRange(0),
     default=CaptionRules.least_tokens,
     help="Drop captions with fewer tokens.",
 )
-@_number(
+@number(
     "--held-out",
     "share",
     kind=click.FloatRange(0, 0.9, min_open=True),
     default=0.1,
     help="Share of clips to test on, in whole films.",
 )
-@_number("--seed", kind=click.INT, default=DEFAULT.seed)
+@number("--seed", kind=click.INT, default=DEFAULT.seed)
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto.")
 @click.option("--resume", is_flag=True, help="Continue from the checkpoint in DIR.")
 @click.option(
