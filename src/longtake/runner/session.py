@@ -134,17 +134,18 @@ class Session:
 
     def hosts(self, roles: Sequence[str]) -> list[str]:
         """The hosts, other than this machine, that pictures and words would be sent to."""
-        models = list(self.assignment.names(roles).values())
-        if TEAM in roles:
-            models += [member.model for member in self.assignment.members()]
-        return self._catalogue().hosts(models)
+        return self._catalogue().hosts(self._models(roles))
 
     def check_models(self, roles: Sequence[str]) -> None:
         """Reject models that cannot be asked, for example without a key, before any work."""
-        names = list(self.assignment.names(roles).values())
+        self._catalogue().check(self._models(roles))
+
+    def _models(self, roles: Sequence[str]) -> list[str]:
+        """The models that fill the roles, those of the team included."""
+        models = list(self.assignment.names(roles).values())
         if TEAM in roles:
-            names += [member.model for member in self.assignment.members()]
-        self._catalogue().check(names)
+            models += [member.model for member in self.assignment.members()]
+        return models
 
     def run(
         self,
