@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def test_imports_follow_the_layers():
 
 def test_no_import_circles():
     # late imports and those for type checkers count, too: a circle hides where things belong
-    imports = {name: _imported(tree) for name, tree in MODULES.items()}
+    imports = {name: _imported(tree) for name, tree in _modules().items()}
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:
@@ -41,11 +42,18 @@ def test_no_import_circles():
 def test_public_class_names_are_unique():
     names = Counter(
         node.name
-        for tree in MODULES.values()
+        for tree in _modules().values()
         for node in tree.body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert [name for name, times in names.items() if times > 1] == []
+
+
+@cache
+def _modules() -> dict[str, ast.Module]:
+    # not when this file is imported, which every process of a test run does
+    files = (ROOT / "src").rglob("*.py")
+    return {_module_name(path): ast.parse(path.read_text()) for path in files}
 
 
 def _module_name(path: Path) -> str:
@@ -59,10 +67,7 @@ def _imported(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module:
             # `from package import module` or `from module import name`
             names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= names & MODULES.keys() or {node.module}
+            found |= names & _modules().keys() or {node.module}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
     return found
-
-
-MODULES = {_module_name(path): ast.parse(path.read_text()) for path in (ROOT / "src").rglob("*.py")}

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from films import Recipe, numbered
 
-import longtake.server.mcp
+import longtake.server
 from longtake.types import Segment
 from longtake.video.clip import clip_bytes
 from longtake.video.pictures import encoded
 from longtake.video.video import Video
 
-HTML = Path(longtake.server.mcp.__file__).with_name("answer.html").read_text()
+HTML = Path(longtake.server.__file__).with_name("answer.html").read_text()
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; media-src 'self' data:; connect-src 'none'"

@@ -78,6 +78,7 @@ def unbroken(film, tmp_path_factory, lend_models):
 
 
 def test_index_killed_at_random_moments(film, unbroken, cache):
+    """Each kill costs the start of a command; ``make chaos`` kills for an hour."""
     rng = random.Random(11)
     whole, took = unbroken
     killed = 0
@@ -93,9 +94,9 @@ def test_index_killed_at_random_moments(film, unbroken, cache):
             process.send_signal(signal.SIGKILL)
             process.communicate()
             killed += 1
-        if killed == 4:
+        if killed == 2:
             break
-    assert killed >= 2
+    assert killed == 2
     out, err = index(film, cache).communicate(timeout=PATIENCE)
     assert json.loads(out)["films"], err
     assert_same(contents(film, cache), whole)

@@ -47,11 +47,11 @@ def test_the_command_prints_one_object(capsys):
             "--method",
             "videoagent",
             "--minutes",
-            "10",
+            "3",
             "--worlds",
             "2",
             "--questions",
-            "8",
+            "2",
             "--json",
         ]
     )
@@ -75,7 +75,7 @@ def test_the_command_prints_one_object(capsys):
     }
     assert wanted <= result.keys()
     assert result["profile"].startswith("lab-2:")
-    assert result["questions"] == 16
+    assert result["questions"] == 4
     assert result["uniform"]["frames"] == round(result["frames"])
 
 
@@ -180,14 +180,14 @@ def test_a_served_model_answers_the_same():
 @pytest.fixture(scope="module")
 def films(tmp_path_factory):
     folder = tmp_path_factory.mktemp("films")
-    write_world(make_world(4, 3), folder / "4_3")
+    write_world(make_world(4, 2), folder / "4_2")
     return folder
 
 
 @pytest.mark.usefixtures("prepared_models")
 @pytest.mark.parametrize("method", ["uniform", "videoagent"])
 def test_the_film_and_its_script_give_the_same_answers(films, method):
-    drawn, encoded = lab([4], 3, 8), lab([4], 3, 8, films=films)
+    drawn, encoded = lab([4], 2, 6), lab([4], 2, 6, films=films)
     here, there = (solve_all(benchmark, method, "lab/acuity=0.8") for benchmark in (drawn, encoded))
     assert [row["choice"] for row in there.rows] == [row["choice"] for row in here.rows]
     assert [row["text"] for row in there.rows] == [row["text"] for row in here.rows]

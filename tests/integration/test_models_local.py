@@ -87,10 +87,10 @@ def test_a_model_that_repeats_itself_reaches_the_end_of_its_reply(chat: Chat) ->
 
 def test_a_shared_beginning_is_read_once_and_counted(chat: Chat) -> None:
     """The second prompt differs only at its end; the runtime reports what it did not read again."""
-    notes = " ".join(f"At minute {number} the dog runs past the house." for number in range(25))
+    notes = " ".join(f"At minute {number} the dog runs past the house." for number in range(10))
     first = chat.complete([say("user", f"{notes}\nWho runs?")], Options(max_tokens=1))
     second = chat.complete([say("user", f"{notes}\nPast what does it run?")], Options(max_tokens=1))
-    assert first.usage.tokens_in > 250
+    assert first.usage.tokens_in > 100
     assert first.usage.tokens_cached < first.usage.tokens_in / 4
     assert second.usage.tokens_cached > second.usage.tokens_in * 0.8
     assert second.usage.cost == 0.0
@@ -118,6 +118,7 @@ def test_a_prompt_beyond_the_context_is_named_as_such(chat: Chat) -> None:
 
 
 def test_a_probe_reports_what_it_found(chat: Chat) -> None:
+    """Some seconds: it reads and writes enough for a speed, and asks a dozen questions."""
     report = probe(chat.inner.inner)  # type: ignore[attr-defined]
     assert report.reachable
     assert report.json_schema

@@ -212,7 +212,10 @@ def lines(folder):
 
 
 def test_killed_and_resumed_equals_unbroken(tmp_path):
-    """A run that is killed at eight random moments gives the same results, one per question."""
+    """A run that is killed at three random moments gives the same results, one per question.
+
+    It takes long because each start is three processes; ``make chaos`` kills for an hour.
+    """
     driver = tmp_path / "test_runner_driver.py"
     driver.write_text(
         "from pathlib import Path\n"
@@ -227,7 +230,7 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         "    def ask(i):\n"
         "        question = Question(f'Question {i}?', ('a', 'b'))\n"
         "        return BenchmarkQuestion(f'q{i}', f'v{i % 20}', question)\n"
-        "    items = [LabelledQuestion(ask(i), 'A') for i in range(300)]\n"
+        "    items = [LabelledQuestion(ask(i), 'A') for i in range(60)]\n"
         "    solver = Solver('processes:FirstOption', Session(seed=3))\n"
         "    benchmark = Benchmark('toy', items, Captions())\n"
         "    evaluate(solver, benchmark, RunFolder(Path(folder)), workers=2, resume=True)\n"
@@ -246,18 +249,18 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
 
     finish(unbroken)
     moments, killed = random.Random(5), 0
-    for _ in range(8):
+    for _ in range(3):
         slowly = {**environment, "TEST_PAUSE": "0.02"}
         process = subprocess.Popen([sys.executable, str(driver), str(folder)], env=slowly)
         enough = lines(folder) + moments.randrange(9)
         while process.poll() is None and lines(folder) < enough:
-            time.sleep(0.002)
+            time.sleep(0.005)
         time.sleep(moments.uniform(0, 0.01))
         killed += process.poll() is None  # still at work
         process.kill()
         process.wait()
     finish(folder)
-    assert killed == 8
+    assert killed == 3
 
     def rows(run):
         lines = (run / "results.jsonl").read_text().splitlines()

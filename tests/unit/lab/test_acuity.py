@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -23,18 +24,22 @@ from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Image, Options, request_hash, say
 from longtake.types import Frame
 
-WORLDS = [make_world(seed, 40, 80) for seed in (0, 1, 2)]
+
+@cache
+def worlds():
+    # not when this file is imported, which every process of a test run does
+    return [make_world(seed, 40, 80) for seed in (0, 1, 2)]
 
 
 @pytest.fixture(scope="module")
 def footages():
-    return [LabFootage(world.script) for world in WORLDS]
+    return [LabFootage(world.script) for world in worlds()]
 
 
 def accuracy(chat, footages, pictures, kinds=None):
     """Share of right answers to all questions of the given kinds, and the stated confidences."""
     right, stated = [], []
-    for world, footage in zip(WORLDS, footages, strict=True):
+    for world, footage in zip(worlds(), footages, strict=True):
         for question in world.questions:
             if kinds is None or question.kind in kinds:
                 notes = spoken_in(world.script, question.evidence) if pictures is evidence else ""
@@ -93,7 +98,7 @@ def test_without_sight_guesses_are_at_chance(footages, seed):
 
 def test_confidence_tells_right_from_wrong(footages):
     right, stated = [], []
-    for world, footage in zip(WORLDS, footages, strict=True):
+    for world, footage in zip(worlds(), footages, strict=True):
         for question in world.questions:
             ok, confidence = answered(model(acuity=0.5), question, evidence(footage, question))
             right.append(ok)
@@ -106,7 +111,7 @@ def test_confidence_tells_right_from_wrong(footages):
 
 
 def test_half_of_an_order_is_known_in_part(footages):
-    world, footage = WORLDS[0], footages[0]
+    world, footage = worlds()[0], footages[0]
     question = next(q for q in world.questions if q.kind == "order")
     one = footage.at([question.evidence[0].middle])
     assert answered(model(acuity=1.0), question, one)[1] == 2
@@ -114,7 +119,7 @@ def test_half_of_an_order_is_known_in_part(footages):
 
 
 def test_the_moment_is_read_from_the_picture_and_not_from_what_stands_beside_it(footages):
-    world, footage = WORLDS[0], footages[0]
+    world, footage = worlds()[0], footages[0]
     question = next(q for q in world.questions if q.kind == "needle")
     right, wrong = evidence(footage, question)[0], elsewhere(footage, question)[0]
     lying = Frame(right.time, wrong.pixels)
@@ -123,14 +128,14 @@ def test_the_moment_is_read_from_the_picture_and_not_from_what_stands_beside_it(
 
 
 def test_without_the_code_nothing_is_seen():
-    world = WORLDS[0]
+    world = worlds()[0]
     bare = LabFootage(world.script, code=False)
     question = next(q for q in world.questions if q.kind == "needle")
     assert answered(model(acuity=1.0), question, evidence(bare, question))[1] == 1
 
 
 def test_a_model_of_one_world_does_not_know_another(footages):
-    question = next(q for q in WORLDS[0].questions if q.kind == "needle")
+    question = next(q for q in worlds()[0].questions if q.kind == "needle")
     frames = evidence(footages[0], question)
     assert answered(model(acuity=1.0, world=(0, 40)), question, frames) == (True, 3)
     assert answered(model(acuity=1.0, world=(5, 40)), question, frames)[1] == 1
@@ -138,7 +143,7 @@ def test_a_model_of_one_world_does_not_know_another(footages):
 
 def test_words_carry_what_pictures_showed(footages):
     """A captioner's notes are enough for a model that sees no pictures at all."""
-    world, footage = WORLDS[1], footages[1]
+    world, footage = worlds()[1], footages[1]
     eye, reader = model(acuity=1.0), model(acuity=0.0)
     kinds = ("needle", "onscreen", "order", "multihop", "scope")
     for question in [q for q in world.questions if q.kind in kinds]:
@@ -151,7 +156,7 @@ def test_words_carry_what_pictures_showed(footages):
 
 
 def test_what_ocr_read_completes_a_sign_that_was_seen_unread(footages):
-    world, footage = WORLDS[1], footages[1]
+    world, footage = worlds()[1], footages[1]
     question = next(q for q in world.questions if q.kind == "onscreen")
     half_blind = model(acuity=1.0, by_kind={"onscreen": 0.0})
     frames = evidence(footage, question)
@@ -178,7 +183,7 @@ def test_imagined_things_mislead(footages):
 
 
 def test_a_sharper_eye_sees_all_that_a_duller_one_sees():
-    script, gained = WORLDS[0].script, 0
+    script, gained = worlds()[0].script, 0
     for happening in (*script.deeds, *script.signs):
         for second in range(happening.start, happening.end, 4):
             moment = Moment(script.seed, script.minutes, second)
@@ -192,7 +197,7 @@ def test_a_sharper_eye_sees_all_that_a_duller_one_sees():
 
 
 def test_nothing_is_kept_between_calls_and_the_same_request_gives_the_same_reply(footages):
-    chat, world = model(acuity=0.5, seed=4), WORLDS[0]
+    chat, world = model(acuity=0.5, seed=4), worlds()[0]
     questions = [q for q in world.questions[:20] if q.options]
     asked = [shown(question, evidence(footages[0], question)) for question in questions]
     first = [reply(chat, messages, CHOICE) for messages in asked]
@@ -211,7 +216,7 @@ def test_tokens_cost_and_time_are_counted(footages):
 
 
 def test_spoilt_json_comes_at_its_rate(footages):
-    question = next(q for q in WORLDS[0].questions if q.options)
+    question = next(q for q in worlds()[0].questions if q.options)
     chat = model(acuity=1.0, json_faults=0.3)
     frames = footages[0].at([float(t) for t in range(200)])
     spoilt = 0

@@ -6,8 +6,6 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 
-from scipy.stats import binom
-
 from longtake.lab.film import make_world
 from longtake.types import LETTERS
 
@@ -96,10 +94,13 @@ def played(worlds):
 
 def better_than_chance(worlds):
     """Strategies that beat chance; the level is corrected for their number."""
+    # not when this file is imported, which every process of a test run does
+    from scipy import stats
+
     results = played(worlds)
     found = {}
     for key, values in results.items():
-        p = binom.sf(sum(values) - 1, len(values), CHANCE)
+        p = stats.binom.sf(sum(values) - 1, len(values), CHANCE)
         if p < LEVEL / len(results):
             found[key] = round(sum(values) / len(values), 2)
     return found
