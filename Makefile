@@ -49,12 +49,12 @@ cluster-test: $(VENV)/.ready build/ray/.ready  ## clusters of two and four nodes
 	$(BIN)/python benchmarks/cluster.py
 
 MINUTES ?= 60
-attack: $(VENV)/.ready  ## fresh damaged films, texts and responses for MINUTES=60, and a process watched for 100 s
+attack: $(VENV)/.ready  ## fresh damaged films, texts, responses and requests for MINUTES=60, and a process watched for 100 s
 	$(PIP) install --constraint constraints.txt "atheris>=3"
 	ATTACK_PROCESS_SECONDS=100 $(BIN)/python -m pytest tests/attack/test_network.py
 	$(BIN)/python tests/attack/campaign.py --minutes $(MINUTES)
 
-chaos: $(VENV)/.ready  ## index, eval and serve under kills, full disks and a failing model, for MINUTES=60
+chaos: $(VENV)/.ready  ## index, eval and serve under kills, full disks, crowds and a failing model, for MINUTES=60
 	$(BIN)/python tests/attack/chaos.py --minutes $(MINUTES)
 
 compat: $(VENV)/.ready  ## real servers in environments of their own: about 2 GB, compiles llama.cpp

@@ -33,6 +33,8 @@ GUIDED_SECONDS = 30.0
 """Seconds for one of them at a time."""
 BATCH = 200
 """Films used by one process."""
+REQUESTS = 400
+"""Requests in one run of the property test over all routes (its ``max_examples``)."""
 
 
 @dataclass(frozen=True)
@@ -151,8 +153,23 @@ def attack_client(seed: int, until: float) -> tuple[int, int]:
     return told.get("cases", 0), told.get("findings", 1)
 
 
+def attack_server(seed: int, until: float) -> tuple[int, int]:
+    """Hostile requests to every route until the time is up; gives requests and findings."""
+    tests = HERE.parent / "unit" / "server" / "test_hostile_requests.py"
+    environment = {**_environment(), "ATTACK": "1"}
+    requests, findings = 0, 0
+    while time.monotonic() < until:
+        line = [sys.executable, "-m", "pytest", "--quiet", str(tests), f"--hypothesis-seed={seed}"]
+        done = subprocess.run(line, capture_output=True, text=True, env=environment)
+        requests, seed = requests + REQUESTS, seed + 1
+        if done.returncode:
+            findings += 1
+            print(f"found: seed {seed - 1}\n{done.stdout[-3000:]}", flush=True)
+    return requests, findings
+
+
 def main() -> int:
-    """Attack with films, texts and responses in turn; exit code 1 if anything was found."""
+    """Attack with films, texts, responses and requests; exit code 1 if anything was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -161,15 +178,17 @@ def main() -> int:
     print(f"seed {options.seed}, {options.minutes:g} minutes", flush=True)
     end = began + 60 * options.minutes
     with tempfile.TemporaryDirectory(prefix="longtake-attack-") as folder:
-        films = attack_films(Path(folder), seed, began + 0.55 * (end - began))
-    texts = attack_texts(seed, began + 0.7 * (end - began))
-    guided = attack_guided(options.seed, began + 0.9 * (end - began))
-    client = attack_client(seed, end)
+        films = attack_films(Path(folder), seed, began + 0.5 * (end - began))
+    texts = attack_texts(seed, began + 0.62 * (end - began))
+    guided = attack_guided(options.seed, began + 0.8 * (end - began))
+    client = attack_client(seed, began + 0.88 * (end - began))
+    server = attack_server(options.seed, end)
     print(f"films: {films[0]} cases, {films[1]} refused in words, {films[2]} findings")
     print(f"texts: {texts[0]} cases, {texts[1]} findings")
     print(f"guided texts: {guided[0]} cases, {guided[1]} findings")
     print(f"responses: {client[0]} cases, {client[1]} findings")
-    return 1 if films[2] or texts[1] or guided[1] or client[1] else 0
+    print(f"requests: {server[0]} cases, {server[1]} findings")
+    return 1 if films[2] or texts[1] or guided[1] or client[1] or server[1] else 0
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 ``python tests/attack/chaos.py --minutes 60 [--seed N]``: ``index``, ``eval`` and ``serve`` are
 killed, stopped, given full disks, jumping clocks and a slow and failing model, and started again
-until they are done.
+until they are done. A server also meets crowds without a token, a second server on its cache, and
+hostile asks.
 What they leave must equal what an undisturbed run leaves.
 """
 
@@ -20,7 +21,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -81,6 +83,8 @@ class Chaos:
     def __init__(self, seed: int, folder: Path, clock: str) -> None:
         self.chance = random.Random(seed)
         self.folder, self.clock = folder, clock
+        self.disk: Path | None = None
+        """A small disk of its own for the cache, if it may be mounted."""
         self.tally = Tally()
 
     def start(self, line: list[str], cache: Path, **more: Any) -> subprocess.Popen[bytes]:
@@ -105,17 +109,21 @@ class Chaos:
         """Nothing is wrong with the model from now on."""
         Moody.mood = "sound"
 
-    def trouble(self) -> tuple[str, dict[str, Any]]:
+    def trouble(self, *others: str) -> tuple[str, dict[str, Any]]:
         """What goes wrong next, and what a process is started with for it."""
         Moody.mood = self.chance.choice(["sound", "sound", "slow", "failing"])
-        kinds = ["kill", "kill", "terminate", "interrupt", "stop", "disk", "nothing"]
-        kind = self.chance.choice([*kinds, "clock"] if self.clock else kinds)
+        kinds = ["kill", "kill", "terminate", "interrupt", "stop", "disk", "nothing", *others]
+        kinds += ["clock"] if self.clock else []
+        kinds += ["full disk"] if self.disk else []
+        kind = self.chance.choice(kinds)
         self.tally.done[kind] += 1
         self.tally.done[f"{Moody.mood} model"] += 1
         more: dict[str, Any] = {}
         if kind == "disk":
             most = self.chance.choice([0, 1000, 20_000, 300_000])
             more["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        if kind == "crowd":
+            more["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
         if kind == "clock":
             jump = self.chance.choice(JUMPS)
             # clocks that jump are wall clocks; waits on a faked monotonic one never end
@@ -125,15 +133,27 @@ class Chaos:
 
     def strike(self, process: subprocess.Popen[bytes], kind: str) -> None:
         """Send a signal after a while, if that is what goes wrong."""
-        if kind not in (*SIGNALS, "stop"):
+        if kind not in (*SIGNALS, "stop", "full disk"):
             return
         time.sleep(self.chance.uniform(0.3, 4.0))
-        if kind == "stop":
+        if kind == "full disk":
+            self.fill_disk(self.chance.uniform(0.2, 2.0))
+        elif kind == "stop":
             process.send_signal(signal.SIGSTOP)
             time.sleep(self.chance.uniform(0.2, 2.0))
             process.send_signal(signal.SIGCONT)
         else:
             process.send_signal(SIGNALS[kind])
+
+    def fill_disk(self, seconds: float) -> None:
+        """Leave no byte on the small disk for a while."""
+        assert self.disk is not None
+        filler = self.disk / "filler"
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"\0" * 2**20)
+        time.sleep(seconds)
+        filler.unlink()
 
     def listen(self, kind: str, told: bytes) -> None:
         """An end by a signal may leave a traceback of an import; nothing else may."""
@@ -208,7 +228,7 @@ def rounds(chaos: Chaos, url: str, until: float) -> None:
     for number in range(10**9):
         if time.monotonic() > until:
             return
-        cache, run = folder / f"cache{number}", folder / f"run{number}"
+        cache, run = (chaos.disk or folder) / f"cache{number}", folder / f"run{number}"
         # preparing the built-in models takes seconds and is not what is tested
         shutil.copytree(models, cache / "models")
         chaos.until_done(index, index, cache)
@@ -223,6 +243,25 @@ def rounds(chaos: Chaos, url: str, until: float) -> None:
         shutil.rmtree(cache)
         shutil.rmtree(run)
         print(json.dumps({"round": number, **chaos.tally.done}), flush=True)
+
+
+@contextmanager
+def small_disk(chaos: Chaos) -> Iterator[None]:
+    """Give the caches a disk that can be filled, where mounting one is permitted."""
+    disk = chaos.folder / "disk"
+    disk.mkdir()
+    line = ["mount", "-t", "tmpfs", "-o", "size=200M", "none", str(disk)]
+    mounted = subprocess.run(line, capture_output=True).returncode == 0
+    print(
+        "full disks: " + ("a tmpfs" if mounted else "skipped, mounting is not permitted"),
+        flush=True,
+    )
+    chaos.disk = disk if mounted else None
+    try:
+        yield
+    finally:
+        if mounted:
+            subprocess.run(["umount", str(disk)], check=True)
 
 
 def _faketime() -> str:
@@ -243,7 +282,7 @@ def main() -> int:
     print("clock jumps: " + (clock or "skipped, libfaketime is not installed"), flush=True)
     with tempfile.TemporaryDirectory(prefix="longtake-chaos-") as name:
         chaos = Chaos(options.seed, Path(name), clock)
-        with serving(Moody(parse("acuity=0.9")).app()) as url:
+        with small_disk(chaos), serving(Moody(parse("acuity=0.9")).app()) as url:
             rounds(chaos, url, time.monotonic() + 60 * options.minutes)
     tally = chaos.tally
     print(json.dumps({**tally.done, "comparisons": tally.compared}))

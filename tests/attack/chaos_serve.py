@@ -6,12 +6,15 @@ server that nobody disturbs.
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import signal
+import socket
 import subprocess
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +30,22 @@ OPTIONS = ("a whale", "a train", "a storm", "nothing")
 ENDED = ("done", "failed", "cancelled", "broken")
 PATIENCE = 120.0
 """Seconds that an undisturbed run may take."""
+
+
+HOSTILE = (
+    {"budget": {"seconds": math.nan}},
+    {"budget": {"cost": -1000}},
+    {"budget": {"tokens": math.inf}},
+    {"question": "\ud800"},
+    {"question": ""},
+    {"film": "a\0b"},
+    {"film": "../" * 200},
+    {"model": "~nouser"},
+)
+"""What is wrong with an ask, one thing at a time."""
+EPS = base64.b64encode(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nshowpage\n").decode()
+CROWD = 300
+"""Connections at once: more than a server with 256 descriptors can have open."""
 
 
 class NotServed(Exception):
@@ -59,6 +78,19 @@ class Client:
             raise NotServed(response.text)
         return response.raise_for_status().json()
 
+    def status(self, path: str, body: Any) -> int:
+        """The status of a reply to a body that only JSON as Python writes it can express."""
+        content, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
+        try:
+            return self._http.post(path, content=content, headers=headers).status_code
+        except httpx.TransportError as error:
+            raise NotServed from error
+
+    def connect(self) -> socket.socket:
+        """A connection without a token."""
+        url = self._http.base_url
+        return socket.create_connection((url.host, url.port), timeout=30)
+
     def film(self) -> str:
         """The id of the only film."""
         films = self.call("GET", "films")
@@ -87,16 +119,73 @@ class Client:
         return "not_judged" not in trace and "not_verified" not in trace
 
 
+def crowd(chaos: Chaos, client: Client, line: list[str], cache: Path) -> None:
+    """Connections that send half a request; the server must serve again once they are gone."""
+    with ExitStack() as stack:
+        for _ in range(CROWD):
+            connection = stack.enter_context(client.connect())
+            with suppress(OSError):  # refused
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+    began = time.monotonic()
+    while client.status("/api/v1/runs", {}) == 503:
+        if time.monotonic() - began > PATIENCE:
+            chaos.tally.differences.append("crowd: the server refuses after everybody has left")
+            return
+        time.sleep(0.1)
+
+
+def second_server(chaos: Chaos, client: Client, line: list[str], cache: Path) -> None:
+    """Another server on the same cache must refuse to start."""
+    process = chaos.start(line, cache)
+    try:
+        process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        chaos.tally.differences.append("second server: it started")
+        return
+    if process.returncode == 0:
+        chaos.tally.differences.append("second server: it ended without an error")
+
+
+def hostile_asks(chaos: Chaos, client: Client, line: list[str], cache: Path) -> None:
+    """Each must be refused in words: no error of the server, and no run."""
+    film = client.film()
+    for wrong in HOSTILE:
+        status = client.status("/api/v1/runs", {"film": film, "question": "Why?", **wrong})
+        if not 400 <= status < 500:
+            chaos.tally.differences.append(f"hostile ask {wrong!r}: {status}")
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{EPS}"}}
+    message = {"role": "user", "content": [{"type": "text", "text": "Why?"}, picture]}
+    status = client.status(
+        "/v1/chat/completions", {"model": "longtake/videoagent", "messages": [message]}
+    )
+    if not 400 <= status < 500:
+        chaos.tally.differences.append(f"hostile ask, EPS picture: {status}")
+    with client.connect() as connection:
+        head = b"POST /api/v1/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n"
+        connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+        told = connection.recv(100)
+    if not told.startswith(b"HTTP/1.1 4"):
+        chaos.tally.differences.append(f"hostile ask, two lengths: {told!r}")
+
+
+MOVES = {"crowd": crowd, "second server": second_server, "hostile asks": hostile_asks}
+
+
 @contextmanager
 def served(chaos: Chaos, line: list[str], cache: Path, *, disturbed: bool) -> Iterator[Client]:
     """A server that goes wrong after a while if it is to be disturbed."""
-    kind, more = chaos.trouble() if disturbed else ("nothing", {})
+    kind, more = chaos.trouble(*MOVES) if disturbed else ("nothing", {})
     # commands print nothing that matters here, but a server prints its address
     process = chaos.start(line, cache, stdout=subprocess.PIPE, **more)
     fuse = threading.Thread(target=chaos.strike, args=(process, kind), daemon=True)
     fuse.start()
     try:
-        yield Client(process, cache)
+        client = Client(process, cache)
+        if kind in MOVES:
+            MOVES[kind](chaos, client, line, cache)
+        yield client
     finally:
         fuse.join()
         with suppress(ProcessLookupError):
