@@ -103,7 +103,10 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory, lend_models) -> tuple[dict, str, Path]:
-    """What the commands did: the report, the log (empty without strace) and their folder."""
+    """What the commands did: the report, the log (empty without strace) and their folder.
+
+    Slow: it is every command, and each that serves is left alone for five seconds.
+    """
     folder = tmp_path_factory.mktemp("watched")
     lend_models(folder / "cache")
     film = Recipe("film.mkv", sound_from=0.0, count=15).make(folder)

@@ -32,6 +32,7 @@ def one_index(world, monkeypatch):
 
 
 def test_all_methods_side_by_side(world, capsys):
+    """Slow: it indexes two minutes, the shortest film with questions, for nine methods."""
     folder, asked = world
     options = [word for option in asked.question.options for word in ("--option", option)]
     film = str(folder / "film.mp4")

@@ -123,6 +123,7 @@ class Faults:
 
 
 def test_200_asks_at_a_fault_rate_of_30_percent(tmp_path: object) -> None:
+    """Slow: where the server says nothing, each request waits for its timeout."""
     faults = Faults()
     with serve(faults) as served, listening() as heard:
         backend = OpenAIChat(Card("faulty", model="m"), Endpoint("faulty", served.url, timeout=1.5))
