@@ -66,6 +66,17 @@ def tightness(cited: Sequence[Segment], evidence: Sequence[Segment]) -> float:
     return both / either if either > 0 else 0.0
 
 
+def seconds(cited: Sequence[Segment], evidence: Sequence[Segment]) -> tuple[float, float, float]:
+    """Precision, recall and F1 of the seconds cited; all 0 if nothing true is cited."""
+    covered, true = union(cited), union(evidence)
+    both = sum(one.overlap(other) for one in covered for other in true)
+    if both == 0:
+        return 0.0, 0.0, 0.0
+    right = both / sum(each.duration for each in covered)
+    found = both / sum(each.duration for each in true)
+    return right, found, 2 * right * found / (right + found)
+
+
 def iou(predicted: Segment, evidence: Sequence[Segment]) -> float:
     """The best intersection over hull with a true interval (NExT-GQA's tIoU)."""
     return max((_iou(predicted, true) for true in evidence), default=0.0)

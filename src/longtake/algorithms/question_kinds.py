@@ -1,11 +1,13 @@
 """Recognises from a question's words what it asks for.
 
-Four things are read, each from a list of words or phrases:
+These are read, each from a list of words or phrases:
 
 - :func:`kind`: how one has to look for the answer (count, read, listen, order events, …);
 - :func:`answer_type`: what the answer must be (a number, a colour, a name), and :func:`holds`,
   whether a text has one;
 - :func:`negated`: whether the option that does *not* hold is asked for;
+- :func:`asks_for_account`, :func:`asks_about_all`, :func:`said_when`: whether several sentences,
+  the gist of the film, or the moment at which something is said is asked for;
 - :func:`asks_for_every` and :func:`may_ask_for_every`: whether all occurrences are asked for.
 """
 
@@ -81,6 +83,47 @@ _NOT_IN_CAPITALS = re.compile(r"\bNOT\b")
 def negated(text: str) -> bool:
     """Return whether the question asks for the option that does *not* hold: "… is NOT shown?"."""
     return bool(_NEGATED.search(text) or _NOT_IN_CAPITALS.search(text))
+
+
+_ACCOUNT = _words(
+    *(r"summar\w*", "describe", r"explain\w*", r"discuss\w*", "why", "reasons?", "opinions?"),
+    *("attitudes?", "views?", "ideas?", "think", "thought", "feel", "felt", r"disagree\w*"),
+    *(r"propos\w*", r"suggest\w*", r"recommend\w*", r"conclu\w*", r"decid\w*", r"evaluat\w*"),
+    r"(?:say|said|says|talk\w*|speak|mention\w*|tell|told) (?:\w+ )?(?:about|on|of|regarding)",
+    "how (?:did|do|does|was|were|would|should|is|are|will|can|could)",
+)
+_SAID_WHEN = re.compile(
+    r"^(?:when|at (?:what|which) (?:time|point|minute|moment))\b.*?\b"
+    r"(?:says?|said|mention\w*|talk\w*|speaks?|spoke|tells?|told|asks?|asked|explain\w*)\b"
+    r"\s*(?:that|about|of|for)?\b(?P<what>.*)",
+    re.IGNORECASE,
+)
+_GENERIC = frozenset(
+    [
+        *("film", "video", "clip", "movie", "talk", "lecture", "meeting", "recording", "story"),
+        *("main", "theme", "topic", "subject", "purpose", "gist", "point", "idea", "whole"),
+        *("entire", "overall", "mostly", "mainly", "summarize", "summarise", "summary", "happens"),
+        *("happen", "describe", "explain", "tell", "say", "said", "discuss", "discussed", "please"),
+    ]
+)
+"""Words of questions that name nothing in particular."""
+
+
+def asks_for_account(text: str) -> bool:
+    """Whether a question asks for more than one fact: reasons, opinions, what was discussed."""
+    return _ACCOUNT.search(text) is not None
+
+
+def asks_about_all(text: str) -> bool:
+    """Whether a question asks what the film as a whole is about."""
+    words = set(lexical.content_words(text))
+    return WHOLE.search(text) is not None and not words - _GENERIC
+
+
+def said_when(text: str) -> str:
+    """What is said at the moment that a question asks for; empty if it asks for something else."""
+    match = _SAID_WHEN.match(text.strip())
+    return match["what"].strip(" ?.") if match else ""
 
 
 _EVERY = _words(

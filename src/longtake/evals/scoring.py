@@ -202,6 +202,16 @@ class Citations:
     miop: float | None
     acc_gqa: float | None
     """Share of questions with a right answer whose strongest citation has an IoP of 0.5 or more."""
+    overlapping: float | None
+    """Share of all questions with a citation that overlaps the evidence."""
+    seconds_precision: float | None
+    """Share of the cited seconds that are evidence, where something is cited."""
+    seconds_recall: float | None
+    """Share of the evidence's seconds that are cited, over all questions."""
+    seconds_f1: float | None
+    """The harmonic mean of both, over all questions."""
+    seconds_f1_error: float | None
+    """Its standard error, clustered by video; ``None`` for fewer than two videos."""
 
     def figures(self) -> dict[str, float]:
         """The means that exist, by the names that reports use."""
@@ -214,6 +224,11 @@ class Citations:
             "mIoU": self.miou,
             "mIoP": self.miop,
             "Acc@GQA": self.acc_gqa,
+            "questions with a citation that overlaps the evidence": self.overlapping,
+            "precision of cited seconds": self.seconds_precision,
+            "recall of cited seconds": self.seconds_recall,
+            "F1 of cited seconds": self.seconds_f1,
+            "F1 of cited seconds, standard error over videos": self.seconds_f1_error,
         }
         return {name: value for name, value in named.items() if value is not None}
 
@@ -235,6 +250,9 @@ def measure_citations(
     iops = [intervals.iop(best, truth) if best else 0.0 for best, truth in overlaps]
     # Acc@GQA takes an answer as grounded from this IoP on (NExT-GQA's authors)
     hits = [is_right and iop >= 0.5 for (_, _, is_right), iop in zip(known, iops, strict=True)]
+    seconds = [(intervals.seconds(citations, truth), citations) for truth, citations, _ in known]
+    f1 = np.array([each[2] for each, _ in seconds])
+    videos = [item.asked.video for item in items if item.evidence]
     return Citations(
         len(known),
         precision=_mean([intervals.precision(citations, truth) for truth, citations in sound]),
@@ -245,6 +263,11 @@ def measure_citations(
         miou=_mean(ious),
         miop=_mean(iops),
         acc_gqa=_mean([float(hit) for hit in hits]),
+        overlapping=_mean([float(each[1] > 0) for each, _ in seconds]),
+        seconds_precision=_mean([each[0] for each, citations in seconds if citations]),
+        seconds_recall=_mean([each[1] for each, _ in seconds]),
+        seconds_f1=float(f1.mean()),
+        seconds_f1_error=clustered_error(f1, videos),
     )
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from longtake.algorithms.question_kinds import answer_type, holds
+from longtake.algorithms.question_kinds import (
+    answer_type,
+    asks_about_all,
+    asks_for_account,
+    holds,
+    said_when,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,3 +47,26 @@ def test_what_is_asked_for(question, kind):
 )
 def test_what_a_text_holds(kind, text, is_held):
     assert holds(kind, text) is is_held
+
+
+@pytest.mark.parametrize(
+    ("question", "is_account", "is_about_all", "what"),
+    [
+        ("What is this film about?", False, True, ""),
+        ("What is the main topic?", False, True, ""),
+        ("What is the main function of the remote?", False, False, ""),
+        ("Summarize the meeting.", True, True, ""),
+        ("Summarize the discussion about the budget.", True, False, ""),
+        ("Why did the team disagree?", True, False, ""),
+        ("What did Anna say about the price?", True, False, ""),
+        ("What does the sign say?", False, False, ""),
+        ("How many ships are there?", False, False, ""),
+        ("When does she say that ventures fail?", False, False, "ventures fail"),
+        ("At what point do they mention the red car?", False, False, "the red car"),
+        ("When was the bridge built?", False, False, ""),
+    ],
+)
+def test_how_much_is_asked_for(question, is_account, is_about_all, what):
+    assert asks_for_account(question) == is_account
+    assert asks_about_all(question) == is_about_all
+    assert said_when(question) == what

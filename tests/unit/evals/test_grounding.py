@@ -38,6 +38,16 @@ def test_precision_and_recall_are_those_of_right_answers():
     assert measured.acc_gqa == pytest.approx(1 / 3)
 
 
+def test_seconds_count_over_all_questions():
+    items = [item(Segment(10, 20)), item(Segment(10, 20)), item(Segment(50, 60))]
+    rows = [{"evidence": [[15.0, 35.0]]}, {"evidence": []}, {"evidence": [[50.0, 60.0]]}]
+    measured = measure_citations(items, rows, [False, False, False])
+    assert measured.overlapping == pytest.approx(2 / 3)
+    assert measured.seconds_precision == pytest.approx((0.25 + 1) / 2)
+    assert measured.seconds_recall == pytest.approx((0.5 + 1) / 3)
+    assert measured.seconds_f1 == pytest.approx((1 / 3 + 1) / 3)
+
+
 def test_a_benchmark_without_intervals_has_no_figures():
     assert measure_citations([item()], [{"evidence": [[1, 2]]}], [True]) is None
 

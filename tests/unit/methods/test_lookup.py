@@ -21,6 +21,7 @@ from longtake.methods.lookup.method import (
     holding,
     is_misread,
     promise,
+    queries_of,
     read,
     screens,
 )
@@ -127,12 +128,76 @@ def test_temporal_words_select_a_stretch(footage):
     assert "twelve stones" not in prompts[0]
 
 
-def test_rephrasings_are_searched_too(footage):
-    replies = iter(['{"queries": ["nobody lift"]}', "nobody could"])
-    run = Run({"llm": ScriptedChat(lambda *_: next(replies))})
-    method = Lookup(rephrasings=1, neighbours=0, max_passages=1)
-    answer = solve(method, footage, Question("Why did it stay where it was?"), run).answer
-    assert answer.evidence[0].text == "and nobody could lift it"
+TALK = [
+    Line(Segment(0, 30), "Anna: Let us begin with the weather. It will rain all day tomorrow."),
+    Line(Segment(30, 60), "Ben: We should choose a solar battery. It never has to be replaced."),
+    Line(Segment(60, 90), "Anna: A solar battery costs four euros more than a plain one."),
+    Line(Segment(90, 120), "Ben: Then we take the plain battery for the first version."),
+    Line(Segment(300, 330), "Anna: Lunch is at noon in the large hall behind the garden."),
+]
+
+
+def test_an_account_has_several_sentences_and_cites_the_stretch():
+    footage = TestFootage(400, lines=TALK)
+    question = Question("What do they think of a solar battery and what it costs?")
+    reply = "Ben wants a solar one, which never has to be replaced. It costs four euros more."
+    answer, prompts = asked(reply, question, footage)
+    assert (answer.status, answer.text) == ("answered", reply)
+    assert answer.evidence[0].segment.overlap(Segment(30, 120)) > 45
+    assert "costs four euros more" in prompts[0]
+
+
+def test_sentences_of_an_account_that_were_not_said_are_dropped():
+    footage = TestFootage(400, lines=TALK)
+    question = Question("Why did they choose the plain battery?")
+    reply = (
+        "They chose the plain battery. A solar one costs four euros more."
+        " Customers complained about fires in warehouses. It costs nine euros more."
+    )
+    answer, _ = asked(reply, question, footage)
+    # the first only repeats the question, and nobody spoke of fires or of nine euros
+    assert answer.text == "A solar one costs four euros more."
+
+
+def test_an_account_of_which_nothing_is_left_is_an_abstention():
+    footage = TestFootage(400, lines=TALK)
+    question = Question("Why do they take the plain battery for the first version")
+    for reply in ("Elephants.", "The notes do not support any answer.", ""):
+        answer, _ = asked(reply, question, footage)
+        assert (answer.status, answer.text) == ("abstained", "")
+
+
+def test_what_a_film_is_about_is_told_from_all_of_it():
+    footage = TestFootage(400, lines=TALK)
+    answer, prompts = asked(
+        "They choose a battery, and lunch is at noon.",
+        Question("What is this film about?"),
+        footage,
+    )
+    assert answer.status == "answered"
+    assert "rain" in prompts[0]
+    assert "Lunch" in prompts[0]
+
+
+def test_when_something_is_said_is_told_without_a_model():
+    footage = TestFootage(400, lines=TALK)
+    answer, prompts = asked("", Question("When does she say that lunch is at noon?"), footage)
+    assert not prompts
+    assert answer.text.startswith("At 00:05:00")
+    assert answer.evidence[0].segment.start == 300
+
+
+def test_nothing_said_about_it_is_an_abstention_without_a_call():
+    footage = TestFootage(400, lines=TALK)
+    answer, prompts = asked("x", Question("Why did the volcano erupt in Iceland?"), footage)
+    assert (answer.status, prompts) == ("abstained", [])
+
+
+def test_long_options_are_not_searched_for():
+    long = tuple(f"{word} and then all of them went home to eat and to sleep well" for word in "ab")
+    footage = TestFootage(400, lines=TALK)
+    assert queries_of(footage, Question("What happened?", long)) == ["What happened?"]
+    assert queries_of(footage, Question("Who?", ("Anna", "Ben"))) == ["Who?", "Anna", "Ben"]
 
 
 def test_lines_shown_together_are_one_passage_and_a_lasting_screen_is_one():

@@ -75,6 +75,10 @@ class TranscriptFootage(PlainFootage):
     def _sentences(self) -> MiniLM:
         return MiniLM()
 
+    @cached_property
+    def _meanings(self) -> dict[str, NDArray[np.float32]]:
+        return {}
+
     def speech(self, within: Segment | None = None) -> list[Line]:
         """The lines that overlap a stretch."""
         if within is None:
@@ -90,8 +94,11 @@ class TranscriptFootage(PlainFootage):
         return list(self._lines), []
 
     def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit row per text."""
-        return self._sentences.texts(texts)
+        """One unit row per text, each computed once."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._meanings]
+        if new:
+            self._meanings.update(zip(new, self._sentences.texts(new), strict=True))
+        return np.stack([self._meanings[text] for text in texts])
 
 
 @dataclass(frozen=True)

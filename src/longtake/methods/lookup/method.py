@@ -3,7 +3,7 @@
 ::
 
     1  stretch ← the part of the film that the question names, else all of it
-    2  queries ← the question, its options, and a few rephrasings
+    2  queries ← the question and its options
     3  passages ← everything said, shown and described in the stretch, except lines that tell their
        reader what to answer
     4  rank the passages by meaning and by the words that they share with a query
@@ -12,6 +12,17 @@
     6  answer from the best passages and their neighbours, in one short prompt, the best one last
     7  not told: say so
     8  cite the passages that hold the words of the answer; an answer that none holds is not given
+
+An open question that asks for more than a fact (why, what did they think of, summarize) is answered
+with an account of what is said::
+
+    A  stretches ← where the talk is about the question
+    B  tell in a few sentences what is said there, from the sentences closest to the question
+    C  drop every sentence that holds nothing new, or whose words were not said; if none is left,
+       say that it was not found
+    D  search again, with question and account: cite the stretches found, with what was said there
+
+When something is said is told without a model: the moment of the passage that bears on it most.
 
 It sees no pictures, so it costs one short prompt and suits small models that only read. Questions
 about what is visible but neither said nor written are left to methods that look. A chosen option
@@ -32,17 +43,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
 
 from longtake._util.timecode import clock
-from longtake.agents.answer import Choice, length, option
+from longtake.agents.answer import Choice, length, option, sentences
 from longtake.agents.run import Run
 from longtake.algorithms import lexical
 from longtake.algorithms import passages as ranking
-from longtake.algorithms.evidence import is_instruction
+from longtake.algorithms.evidence import contradicts, is_instruction
 from longtake.algorithms.passages import squeeze
-from longtake.algorithms.question_kinds import CERTAIN, AnswerType, answer_type, holds
+from longtake.algorithms.question_kinds import (
+    CERTAIN,
+    AnswerType,
+    answer_type,
+    asks_about_all,
+    asks_for_account,
+    holds,
+    said_when,
+)
 from longtake.algorithms.scope import scope
+from longtake.algorithms.stretches import Talk, speaker
+from longtake.algorithms.stretches import find as find_stretches
 from longtake.errors import check_least
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
@@ -52,9 +72,10 @@ from longtake.types import Answer, Evidence, Line, Question, Segment
 
 NOT_FOUND = (
     "not found in what can be heard or read; the pictures may tell: ask a method that looks, with a"
-    " model that sees (--method videoagent --model vlm=NAME)"
+    " model that sees (--method videoagent --model NAME)"
 )
-
+LONG_OPTION = 12
+"""Words above which an option is an account of its own."""
 
 _NOT_TOLD = re.compile(r"\bnot\s+(?:told|mentioned|stated|specified|given|said)\b", re.IGNORECASE)
 
@@ -68,12 +89,6 @@ BEARS = 0.35
 
 MAY_BEAR = 0.25
 """Bearing from which a passage is read as well, once another one clears :data:`BEARS`."""
-
-
-class Phrases(BaseModel):
-    """Other words for a question."""
-
-    queries: list[str] = Field(description="search phrases of two to five words")
 
 
 @dataclass(frozen=True)
@@ -114,15 +129,15 @@ class Lookup:
     """The same for a question with options; unset: ``max_passages``."""
     neighbours: int = 1
     """Passages on either side of a found one."""
-    rephrasings: int = 0
-    """Search phrases that the model adds; each costs time and helps where films use other words."""
+    max_words: int = 220
+    """Words that are read for an account."""
     max_passages_read: int = 2000
     """Passages whose meaning is compared; if there are more, those that share the most words."""
     max_citations: int = 3
     """Passages cited for an answer, at most."""
 
     def __post_init__(self) -> None:
-        check_least(self, self.name, neighbours=0, rephrasings=0)
+        check_least(self, self.name, neighbours=0)
 
     def most_passages(self, question: Question) -> int:
         """Passages that are found for a question, at most."""
@@ -133,30 +148,23 @@ class Lookup:
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Search, then answer from what was found."""
         stretch = scope(question.text, footage.duration)  # 1
+        passages = read(footage, stretch)  # 3
+        passages = [each for each in passages if not is_instruction(each.text, question.text)]
+        spoken = [line for each in passages if each.source == "speech" for line in each.lines]
+        if spoken and not question.options:
+            whole = asks_about_all(question.text)
+            if whole or asks_for_account(question.text):
+                return self.tell(footage, question, spoken, run, whole=whole)
         with step("search"):
-            queries = [question.text, *question.options, *self.rephrase(question, run)]  # 2
-            passages = read(footage, stretch)  # 3
-            passages = [each for each in passages if not is_instruction(each.text, question.text)]
+            queries = queries_of(footage, question)  # 2
             found = self.search(footage, question, queries, passages)  # 4
         note("looked_up", lines=len(passages), passages=len(found), stretch=_told(stretch))
         if not found or not may_tell(question, [passage.text for passage in found]):  # 5
             return not_found()
+        if said_when(question.text) and not question.options:
+            return moment(found)
         with step("answer"):
             return self.conclude(footage, question, found, run)
-
-    def rephrase(self, question: Question, run: Run) -> list[str]:
-        """Other words for the question; none if the model's reply cannot be read."""
-        if self.rephrasings == 0:
-            return []
-        reply = ask(
-            run["llm"],
-            "lookup/rephrase",
-            Phrases,
-            default=Phrases(queries=[]),
-            question=question,
-            count=self.rephrasings,
-        )
-        return reply.queries[: self.rephrasings]
 
     def search(
         self,
@@ -215,17 +223,163 @@ class Lookup:
         return None, reply
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
-        """A prompt with the passages, and one for rephrasings."""
+        """A prompt with the passages, or with what is said for an account."""
         question_words = words([question.text, *question.options])
         lines = self.most_passages(question) * (2 * self.neighbours + 1)
-        calls = 1 + (self.rephrasings > 0)
         return Bounds(
-            calls=calls,
+            calls=1,
             frames=0,
-            prompt_words=calls * (question_words + 120) + lines * 40,
-            reply_words=calls * 60,
-            steps=calls,
+            prompt_words=question_words + 120 + max(lines * 40, self.max_words),
+            reply_words=150,
+            steps=1,
         )
+
+    def tell(
+        self, footage: Footage, question: Question, lines: Sequence[Line], run: Run, *, whole: bool
+    ) -> Answer:
+        """An account of what is said about the question, or about everything."""
+        with step("search"):
+            talk = Talk(lines, footage.meanings)
+            spoken = utterances(lines)
+            stretches = find_stretches(talk.scores([question.text]), question.text)  # A
+            if whole:
+                stretches = thirds(lines)
+            shown = closest(footage, question.text, spoken, stretches, self.max_words, whole=whole)
+        note("looked_up", lines=len(lines), passages=len(shown), stretch="")
+        if not shown:
+            return not_found()
+        with step("answer"):
+            told = [f"[{clock(line.segment.start)}] {line.text}" for line in shown]
+            text = ask(
+                run["llm"],
+                "lookup/tell",
+                default="",
+                max_tokens=200,
+                question=question,
+                length=length(footage),
+                passages=told,
+            )  # B
+        kept = supported(text, question.text, shown)  # C
+        if not kept:
+            note("not_held", answer=text)
+            return not_found()
+        account = " ".join(kept)
+        if not whole:  # D
+            stretches = find_stretches(talk.scores([question.text, account]), question.text, 2)
+        holders = list(dict.fromkeys(kept.values()))
+        return Answer(text=account, evidence=tuple(cited(stretches, holders, whole=whole)))
+
+
+def queries_of(footage: Footage, question: Question) -> list[str]:
+    """What is searched for.
+
+    Options that are written accounts of their own are all about the same talk, and lead away from
+    what is asked: with them, fewer questions of ``meetings`` are answered right.
+    """
+    about = said_when(question.text) or question.text
+    written = any(len(each.split()) > LONG_OPTION for each in question.options)
+    if written and "captions" not in footage.has:
+        return [about]
+    return [about, *question.options]
+
+
+def moment(found: Sequence[Passage]) -> Answer:
+    """When the passage that bears most on the question is said or shown."""
+    best = max(found, key=lambda passage: passage.bearing)
+    text = f'At {clock(best.segment.start)}: "{best.text}"'
+    return Answer(text=text, evidence=(cite(best, best.bearing),))
+
+
+def utterances(lines: Sequence[Line]) -> list[Line]:
+    """What is said, by sentence, each with its speaker; a line may be a speech of minutes."""
+    parts = []
+    for line in lines:
+        name, text = speaker(line.text)
+        said = sentences(text)
+        start, letters = line.segment.start, max(1, sum(map(len, said)))
+        for sentence in said:
+            # a sentence lasts as long as its letters
+            end = min(line.segment.end, start + line.segment.duration * len(sentence) / letters)
+            told = f"{name}: {sentence}" if name else sentence
+            parts.append(Line(Segment(start, max(start, end)), told))
+            start = max(start, end)
+    return parts
+
+
+def thirds(lines: Sequence[Line]) -> list[Segment]:
+    """The beginning, the middle and the end of a talk."""
+    edges = np.linspace(lines[0].segment.start, max(each.segment.end for each in lines), 4)
+    return [Segment(start, end) for start, end in pairwise(edges.tolist())]
+
+
+def closest(
+    footage: Footage,
+    question: str,
+    spoken: Sequence[Line],
+    stretches: Sequence[Segment],
+    max_words: int,
+    *,
+    whole: bool,
+) -> list[Line]:
+    """What is said in the stretches, closest to the question first taken, in the film's order.
+
+    Of the whole film, what is closest to everything that is said; nothing if nothing bears on the
+    question.
+    """
+    chosen: list[int] = []
+    texts = [line.text for line in spoken]
+    scores = ranking.by_words([question], texts)[0] * 0.1
+    for stretch in stretches:
+        inside = [n for n, line in enumerate(spoken) if line.segment.middle in stretch]
+        # a few words are an aside
+        inside = [number for number in inside if len(texts[number].split()) >= 5]
+        if not inside:
+            continue
+        rows = footage.meanings([question, *(texts[number] for number in inside)])
+        about = rows[1:].mean(axis=0) if whole else rows[0]
+        scores[inside] += rows[1:] @ about
+        left = max_words / len(stretches)
+        for number in sorted(inside, key=lambda number: -scores[number]):
+            words = len(texts[number].split())
+            if words <= left:
+                chosen.append(number)
+                left -= words
+    if not whole and (not chosen or max(scores[chosen]) < BEARS):
+        return []
+    return [spoken[number] for number in sorted(chosen)]
+
+
+def supported(account: str, question: str, shown: Sequence[Line]) -> dict[str, Line]:
+    """The sentences of an account whose words were said, each with the line that holds the most.
+
+    A sentence that only repeats the question, or another one, is no answer to it.
+    """
+    in_question = lexical.lemmas([question])
+    everything = " ".join(line.text for line in shown)
+    kept: dict[str, Line] = {}
+    told: frozenset[str] = frozenset()
+    for sentence in sentences(account):
+        wanted = lexical.lemmas([sentence]) - in_question
+        if wanted <= told or ranking.held(sentence, wanted, everything) < ranking.HELD:
+            continue
+        shares = [ranking.held("", wanted, line.text) for line in shown]
+        holder = shown[int(np.argmax(shares))]
+        if contradicts(sentence, holder.text, question) is None:
+            kept[sentence] = holder
+            told |= wanted
+    return kept
+
+
+def cited(stretches: Sequence[Segment], holders: Sequence[Line], *, whole: bool) -> list[Evidence]:
+    """The stretches with what was said in them, and what holds a sentence but lies elsewhere."""
+    evidence = []
+    elsewhere = list(holders)
+    for stretch in [] if whole else stretches:
+        inside = [line for line in holders if line.segment.middle in stretch]
+        elsewhere = [line for line in elsewhere if line not in inside]
+        text = " ".join(line.text for line in inside)
+        evidence.append(Evidence(stretch, "speech", text, None))
+    return evidence + [Evidence(line.segment, "speech", line.text, None) for line in elsewhere]
 
 
 def numbered(passages: Sequence[Passage]) -> list[str]:
