@@ -65,7 +65,8 @@ class Client:
             said += line
         home = json.loads(said)["url"].partition("/enter")[0]
         token = (cache / "serve" / "token").read_text()
-        headers = {"Authorization": f"Bearer {token}"}
+        self.authorization = f"Bearer {token}"
+        headers = {"Authorization": self.authorization}
         self._http = httpx.Client(base_url=home, headers=headers, timeout=30, trust_env=False)
 
     def call(self, method: str, path: str, **more: Any) -> Any:
@@ -163,10 +164,12 @@ def hostile_asks(chaos: Chaos, client: Client, line: list[str], cache: Path) -> 
     if not 400 <= status < 500:
         chaos.tally.differences.append(f"hostile ask, EPS picture: {status}")
     with client.connect() as connection:
-        head = b"POST /api/v1/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n"
-        connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+        host, port = connection.getpeername()
+        head = f"POST /api/v1/runs HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 5\r\n"
+        head += f"Authorization: {client.authorization}\r\nTransfer-Encoding: chunked\r\n"
+        connection.sendall(f"{head}\r\n0\r\n\r\n".encode())
         told = connection.recv(100)
-    if not told.startswith(b"HTTP/1.1 4"):
+    if not told.startswith(b"HTTP/1.1 400"):
         chaos.tally.differences.append(f"hostile ask, two lengths: {told!r}")
 
 
