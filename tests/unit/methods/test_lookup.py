@@ -24,6 +24,7 @@ from longtake.methods.lookup.method import (
     queries_of,
     read,
     screens,
+    wants_account,
 )
 from longtake.runner.session import solve
 from longtake.types import Line, Question, Segment
@@ -191,6 +192,21 @@ def test_nothing_said_about_it_is_an_abstention_without_a_call():
     footage = TestFootage(400, lines=TALK)
     answer, prompts = asked("x", Question("Why did the volcano erupt in Iceland?"), footage)
     assert (answer.status, prompts) == ("abstained", [])
+
+
+@pytest.mark.parametrize(
+    ("question", "seconds", "expected"),
+    [
+        ("What is the battery like?", 900, True),
+        ("What is the battery like?", 300, False),
+        ("Who chose the battery?", 900, False),
+        ("When does she mention the battery?", 900, False),
+        ("Why was it chosen?", 300, True),
+    ],
+)
+def test_a_long_talk_is_told_about_in_several_sentences(question, seconds, expected):
+    spoken = [Line(Segment(0, 5), "one"), Line(Segment(seconds - 5, seconds), "two")]
+    assert wants_account(Question(question), spoken) == expected
 
 
 def test_long_options_are_not_searched_for():

@@ -74,6 +74,8 @@ NOT_FOUND = (
     "not found in what can be heard or read; the pictures may tell: ask a method that looks, with a"
     " model that sees (--method videoagent --model NAME)"
 )
+LONG_TALK = 600.0
+"""Seconds from which on a talk is long."""
 LONG_OPTION = 12
 """Words above which an option is an account of its own."""
 
@@ -129,7 +131,7 @@ class Lookup:
     """The same for a question with options; unset: ``max_passages``."""
     neighbours: int = 1
     """Passages on either side of a found one."""
-    max_words: int = 220
+    max_words: int = 400
     """Words that are read for an account."""
     max_passages_read: int = 2000
     """Passages whose meaning is compared; if there are more, those that share the most words."""
@@ -153,7 +155,7 @@ class Lookup:
         spoken = [line for each in passages if each.source == "speech" for line in each.lines]
         if spoken and not question.options:
             whole = asks_about_all(question.text)
-            if whole or asks_for_account(question.text):
+            if whole or wants_account(question, spoken):
                 return self.tell(footage, question, spoken, run, whole=whole)
         with step("search"):
             queries = queries_of(footage, question)  # 2
@@ -270,6 +272,17 @@ class Lookup:
         return Answer(text=account, evidence=tuple(cited(stretches, holders, whole=whole)))
 
 
+def wants_account(question: Question, spoken: Sequence[Line]) -> bool:
+    """Whether one line cannot answer an open question.
+
+    In a long talk, a single line seldom tells what something is like; it may tell who, or how many.
+    """
+    if said_when(question.text):
+        return False
+    is_long = spoken[-1].segment.end - spoken[0].segment.start >= LONG_TALK
+    return asks_for_account(question.text) or (is_long and asked_for(question) is None)
+
+
 def queries_of(footage: Footage, question: Question) -> list[str]:
     """What is searched for.
 
@@ -326,27 +339,32 @@ def closest(
     Of the whole film, what is closest to everything that is said; nothing if nothing bears on the
     question.
     """
-    chosen: list[int] = []
-    texts = [line.text for line in spoken]
-    scores = ranking.by_words([question], texts)[0] * 0.1
+    keywords = lexical.lemmas([question])
+    chosen: dict[Line, float] = {}
     for stretch in stretches:
-        inside = [n for n, line in enumerate(spoken) if line.segment.middle in stretch]
-        # a few words are an aside
-        inside = [number for number in inside if len(texts[number].split()) >= 5]
+        inside = [line for line in spoken if line.segment.middle in stretch and not is_aside(line)]
         if not inside:
             continue
-        rows = footage.meanings([question, *(texts[number] for number in inside)])
+        rows = footage.meanings([question, *(line.text for line in inside)])
         about = rows[1:].mean(axis=0) if whole else rows[0]
-        scores[inside] += rows[1:] @ about
+        scores = dict(zip(inside, (rows[1:] @ about).tolist(), strict=True))
+        for line in inside:
+            shared = keywords & lexical.lemmas([line.text])
+            scores[line] += 0.1 * sum(map(lexical.idf, sorted(shared)))
         left = max_words / len(stretches)
-        for number in sorted(inside, key=lambda number: -scores[number]):
-            words = len(texts[number].split())
+        for line in sorted(inside, key=lambda line: -scores[line]):
+            words = len(line.text.split())
             if words <= left:
-                chosen.append(number)
+                chosen[line] = scores[line]
                 left -= words
-    if not whole and (not chosen or max(scores[chosen]) < BEARS):
+    if not chosen or (max(chosen.values()) < BEARS and not whole):
         return []
-    return [spoken[number] for number in sorted(chosen)]
+    return sorted(chosen, key=lambda line: line.segment)
+
+
+def is_aside(line: Line) -> bool:
+    """Whether a line is too short to tell anything: "Yeah, okay." """
+    return len([word for word in speaker(line.text)[1].split() if word[0].isalnum()]) < 5
 
 
 def supported(account: str, question: str, shown: Sequence[Line]) -> dict[str, Line]:
@@ -360,7 +378,8 @@ def supported(account: str, question: str, shown: Sequence[Line]) -> dict[str, L
     told: frozenset[str] = frozenset()
     for sentence in sentences(account):
         wanted = lexical.lemmas([sentence]) - in_question
-        if wanted <= told or ranking.held(sentence, wanted, everything) < ranking.HELD:
+        # an account has words of its own, such as "suggests", so that half of the words is enough
+        if wanted <= told or ranking.held(sentence, wanted, everything) < 0.5:
             continue
         shares = [ranking.held("", wanted, line.text) for line in shown]
         holder = shown[int(np.argmax(shares))]
