@@ -22,7 +22,7 @@ from longtake.cli.options import (
     answering_options,
     check_models,
     common,
-    method_option,
+    question_method_option,
     question_options,
     quiet_option,
     read_question,
@@ -185,7 +185,7 @@ def _plain(moment: FoundMoment) -> dict[str, Any]:
 
 @click.command()
 @click.argument("question")
-@method_option
+@question_method_option
 @where_option
 @click.option(
     "--films",
@@ -203,7 +203,7 @@ def _plain(moment: FoundMoment) -> dict[str, Any]:
 @answering_options
 def ask(
     question: str,
-    method: str,
+    method: str | None,
     where: str,
     tries: int,
     quiet: bool,
@@ -225,12 +225,13 @@ def ask(
 
     \b
     Example:
-      longtake library ask "Where did we talk about the pricing change?" --method lookup
+      longtake library ask "Where did we talk about the pricing change?"
       longtake library ask "Which films show a lighthouse?" --where "year>=2024"
     """
     if subtitles is not None:
         raise ConfigError("--subtitles is for one film; put the file beside its film")
     parsed = read_question(question, options)
+    method = method or session.assignment.default_method
     check_models(session, tuple(dict.fromkeys((*methods.get(method).roles, "llm"))))
     meter = Meter()
     chosen = open_library(folder, backend, session.settings)

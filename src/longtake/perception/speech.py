@@ -8,6 +8,7 @@ reports stretches of which its own decoder is unsure instead of transcribing the
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -130,10 +131,11 @@ class VoiceDetector:
     """Samples that are judged at a time, and those before them that the network hears again."""
 
     def __init__(self) -> None:
+        import moonshine_voice
         import onnxruntime
-        from moonshine_voice.moonshine_api import _MoonshineLib
 
-        library = _MoonshineLib().lib
+        suffix = "dylib" if sys.platform == "darwin" else "so"
+        library = ctypes.CDLL(str(Path(moonshine_voice.__file__).parent / f"libmoonshine.{suffix}"))
         size = ctypes.c_uint.in_dll(library, "silero_vad_onnx_len").value
         network = (ctypes.c_ubyte * size).in_dll(library, "silero_vad_onnx")
         options = onnxruntime.SessionOptions()

@@ -34,7 +34,6 @@ from longtake.index.film import Film
 from longtake.index.search import check_text, search
 from longtake.index.tasks import tasks
 from longtake.prompts import quote
-from longtake.runner.assignment import DEFAULT_METHOD
 from longtake.server.films import public_message
 from longtake.server.journal import Ask, RunRecord
 from longtake.server.runs import ServerRun
@@ -464,7 +463,7 @@ def _add_asking(server: MCPServer, state: ServerState) -> None:
         film: FilmId,
         question: Annotated[str, Field(min_length=1, max_length=8000)],
         options: Annotated[list[str], Field(max_length=26)] = [],  # noqa: B006 - never changed
-        method: str = DEFAULT_METHOD,
+        method: str | None = None,
     ) -> RunReference:
         """Ask a question about a film; returns a handle at once. Then call wait."""
 
@@ -474,7 +473,7 @@ def _add_asking(server: MCPServer, state: ServerState) -> None:
                 film=film,
                 question=question,
                 options=tuple(options),
-                method=method,
+                method=method or state.default_method,
                 index_first=False,
             )
             return state.pool.start(asked)

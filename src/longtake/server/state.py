@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 
 from longtake.errors import ConfigError
 from longtake.index.store import private_folder
+from longtake.runner.assignment import ModelAssignment
 from longtake.server.films import ServedFilms
 from longtake.server.journal import Journal, RunRecord
 from longtake.server.library import ServedLibrary, Watcher
@@ -34,6 +35,12 @@ class ServerState:
     arrivals: Uploads
     library: ServedLibrary
     watcher: Watcher
+
+    @property
+    def default_method(self) -> str:
+        """The method of a question that names neither a method nor models."""
+        models = ModelAssignment(self.options.models)
+        return models.or_else(self.options.settings.answers.model).default_method
 
     def close(self) -> None:
         """End what is under way."""

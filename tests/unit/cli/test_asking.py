@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from PIL import Image
 from longtake.cli.output import first_column
 from longtake.config import load
 from longtake.errors import MissingExtra
+from longtake.methods.lookup.method import NOT_FOUND
 from longtake.perception.loader import PerceptionModels
 
 OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
@@ -53,6 +55,14 @@ def test_a_film_with_sound_is_asked_without_a_listener_and_that_is_said(run, tmp
     assert 'pip install "longtake[speech]"' in err
     path.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
     assert "left out" not in run("ask", path, *question, "--model", "llm=test/obliging")[2]
+
+
+def test_the_command_that_an_abstention_names_works(run, film):
+    method, model = re.search(r"--method (\S+) --model (\S+)\)", NOT_FOUND).groups()
+    assert model == "NAME"
+    question = ("Which colour?", "--option", "red", "--option", "green")
+    code, _, err = run("ask", film, *question, "--method", method, "--model", "test/obliging")
+    assert code == 0, err
 
 
 def test_open_ended(run, film):

@@ -11,6 +11,7 @@ from unit.library.shelf import film
 
 from longtake import registry
 from longtake.cluster.backends import BackendAddress
+from longtake.errors import ConfigError
 
 QUIET = ("--set", "perception.reader=false", "--set", "perception.listener=none")
 
@@ -51,6 +52,20 @@ def test_a_library_from_adding_to_removing(run, folder, monkeypatch):
     code, _, err = run("library", "remove", "unknown", *QUIET)
     assert code == 2
     assert "no such film" in err
+
+
+@pytest.mark.parametrize(("model", "method"), [("senses", "lookup"), ("test/mute", "auto")])
+def test_a_library_is_asked_with_the_method_of_ask(run, folder, monkeypatch, model, method):
+    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
+    named = []
+
+    def remember(library, session, question, method, **_):
+        named.append(method)
+        raise ConfigError("enough")
+
+    monkeypatch.setattr("longtake.cli.library.ask_library", remember)
+    run("library", "ask", "What sings?", "--model", model, *QUIET)
+    assert named == [method]
 
 
 def test_an_engine_indexes_the_films_first(run, folder, monkeypatch):

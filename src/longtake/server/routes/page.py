@@ -14,7 +14,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
 from longtake import __version__, registry
-from longtake.runner.assignment import DEFAULT_MODELS, ModelAssignment
+from longtake.runner.assignment import DEFAULT_MODELS
 from longtake.server.state import StateParam
 
 router = APIRouter(include_in_schema=False)
@@ -148,12 +148,10 @@ class ServerCard(BaseModel):
 def about(state: StateParam) -> ServerCard:
     """Methods, models and limits."""
     options = state.options
-    # as a run without models of its own would be assigned
-    assignment = ModelAssignment(options.models).or_else(options.settings.answers.model)
     return ServerCard(
         version=__version__,
         methods=[_card(name) for name in registry.methods.names()],
-        default_method=assignment.default_method,
+        default_method=state.default_method,
         models=sorted(options.settings.models),
         default_models=dict(DEFAULT_MODELS),
         server_models=options.models,
