@@ -55,8 +55,8 @@ class ConfigError(LongtakeError):
 def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> ConfigError:
     """Return the error for an unknown name; it suggests the nearest known one."""
     known = sorted(known)
-    # two letters exchanged are a third of a short name; in a long one, "nonsense" nears "senses"
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6 if len(name) <= 4 else 0.75)
+    # more lenient than the default of 0.6: a wrong guess costs little
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     nearest = close[0] if close else None
     if nearest:
         hint = f"did you mean {nearest!r}?"

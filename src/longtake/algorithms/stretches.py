@@ -26,7 +26,7 @@ from longtake.types import Line, Segment
 
 STEP = 15.0
 """Seconds of a bin."""
-THRESHOLD, BROAD_THRESHOLD = 1.0, 0.3
+THRESHOLDS = (1.0, 0.3)
 """Score that a bin adds to a stretch from; the lower one is for questions about all of a topic."""
 _BROAD = re.compile(r"\b(?:summar|describe|overview)", re.IGNORECASE)
 _SPEAKER = re.compile(r"([^\W\d_][\w .'’-]{0,40}):\s")
@@ -85,10 +85,15 @@ class Talk:
 
 
 def find(
-    scores: NDArray[np.float64], query: str, queries: int = 1, max_stretches: int = 2
+    scores: NDArray[np.float64],
+    query: str,
+    queries: int = 1,
+    *,
+    max_stretches: int = 2,
+    thresholds: tuple[float, float] = THRESHOLDS,
 ) -> list[Segment]:
     """The stretches with the greatest scores of that many queries, the best first; at least one."""
-    threshold = (BROAD_THRESHOLD if _BROAD.search(query) else THRESHOLD) * queries
+    threshold = thresholds[_BROAD.search(query) is not None] * queries
     left = scores - threshold
     found: list[tuple[float, Segment]] = []
     for _ in range(max_stretches):

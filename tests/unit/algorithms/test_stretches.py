@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from longtake.algorithms.stretches import BROAD_THRESHOLD, STEP, Talk, best_run, bm25, find, speaker
+from longtake.algorithms.stretches import STEP, THRESHOLDS, Talk, best_run, bm25, find, speaker
 from longtake.types import Line, Segment
 
 
@@ -73,7 +73,8 @@ def test_words_of_a_long_line_are_spread_over_its_time():
 
 
 def test_a_question_about_all_of_a_topic_finds_more():
-    scores = np.array([0.0, BROAD_THRESHOLD + 0.1, 3.0, BROAD_THRESHOLD + 0.1, 0.0])
+    above = THRESHOLDS[1] + 0.1
+    scores = np.array([0.0, above, 3.0, above, 0.0])
     (narrow,) = find(scores, "Why?", max_stretches=1)
     (broad,) = find(scores, "Summarize the plan.", max_stretches=1)
     assert (narrow.duration, broad.duration) == (STEP, 3 * STEP)

@@ -19,7 +19,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -109,16 +109,21 @@ class MeetingSource:
 
     def footage(self, video: str) -> Footage:
         """The meeting with that name, such as ``ES2007a``."""
-        turns = _read(self.folder, video)["meeting_transcripts"]
-        times = turn_times(self.folder, video, turns)
-        lines = []
-        for turn, time in zip(turns, times, strict=True):
-            text = " ".join(_MARK.sub(" ", turn["content"]).split())
-            if time is not None and text:
-                lines.append(Line(time, f"{turn['speaker']}: {text}"))
-        lines.sort(key=lambda line: line.segment)
-        duration = max((line.segment.end for line in lines), default=0.0)
-        return TranscriptFootage(video, lines, duration)  # type: ignore[return-value]  # no pictures
+        return _footage(self.folder, video)  # type: ignore[return-value]  # no pictures
+
+
+@lru_cache(maxsize=4)  # the questions about a meeting share what its words mean
+def _footage(folder: Path, video: str) -> TranscriptFootage:
+    turns = _read(folder, video)["meeting_transcripts"]
+    times = turn_times(folder, video, turns)
+    lines = []
+    for turn, time in zip(turns, times, strict=True):
+        text = " ".join(_MARK.sub(" ", turn["content"]).split())
+        if time is not None and text:
+            lines.append(Line(time, f"{turn['speaker']}: {text}"))
+    lines.sort(key=lambda line: line.segment)
+    duration = max((line.segment.end for line in lines), default=0.0)
+    return TranscriptFootage(video, lines, duration)
 
 
 def turn_times(
