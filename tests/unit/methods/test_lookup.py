@@ -168,6 +168,16 @@ def test_an_account_of_which_nothing_is_left_is_an_abstention():
         assert (answer.status, answer.text) == ("abstained", "")
 
 
+def test_what_nobody_says_may_be_written(monkeypatch):
+    footage = TestFootage(400, lines=TALK)
+    sign = Line(Segment(200, 204), "The volcano erupted because the ice melted")
+    monkeypatch.setattr(footage, "onscreen", lambda within=None: [sign])
+    question = Question("Why did the volcano erupt because the ice")
+    answer, prompts = asked("the ice melted", question, footage)
+    assert (answer.text, answer.evidence[0].source) == ("the ice melted", "onscreen")
+    assert len(prompts) == 1  # nothing that is said bears on it
+
+
 def test_what_a_film_is_about_is_told_from_all_of_it():
     footage = TestFootage(400, lines=TALK)
     answer, prompts = asked(

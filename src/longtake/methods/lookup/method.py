@@ -156,7 +156,10 @@ class Lookup:
         if spoken and not question.options:
             whole = asks_about_all(question.text)
             if whole or wants_account(question, spoken):
-                return self.tell(footage, question, spoken, run, whole=whole)
+                told = self.tell(footage, question, spoken, run, whole=whole)
+                # what nobody says may be written
+                if told.status == "answered" or len(spoken) == len(passages):
+                    return told
         with step("search"):
             queries = queries_of(footage, question)  # 2
             found = self.search(footage, question, queries, passages)  # 4
@@ -225,15 +228,16 @@ class Lookup:
         return None, reply
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
-        """A prompt with the passages, or with what is said for an account."""
+        """A prompt with what is said, for an account, and one with passages."""
         question_words = words([question.text, *question.options])
         lines = self.most_passages(question) * (2 * self.neighbours + 1)
+        calls = 1 if question.options else 2
         return Bounds(
-            calls=1,
+            calls=calls,
             frames=0,
-            prompt_words=question_words + 120 + max(lines * 40, self.max_words),
-            reply_words=150,
-            steps=1,
+            prompt_words=calls * (question_words + 120) + lines * 40 + (calls - 1) * self.max_words,
+            reply_words=calls * 150,
+            steps=calls,
         )
 
     def tell(
