@@ -89,14 +89,23 @@ def _placed(
     container: InputContainer, stream: AudioStream, origin: float, within: Segment
 ) -> Iterator[NDArray[np.float32]]:
     """Yield consecutive pieces that begin exactly at ``within.start`` and stop at its end."""
-    resampler = AudioResampler(format="flt", layout="mono", rate=RATE)
     begin = round(within.start * RATE)
     limit = round(within.end * RATE) if np.isfinite(within.end) else None
     # where the next sample of the track belongs, in samples from the start of the film
     cursor: int | None = None
+    setup: tuple[str, str, int] | None = None
     for frame in _frames(container, stream):
+        # broadcasts change from stereo to surround, which a resampler does not take
+        if setup != (frame.format.name, frame.layout.name, frame.sample_rate):
+            setup = (frame.format.name, frame.layout.name, frame.sample_rate)
+            resampler = AudioResampler(format="flt", layout="mono", rate=RATE)
         place = None if frame.time is None else round((frame.time - origin) * RATE)
-        for piece in resampler.resample(frame):
+        try:
+            pieces = resampler.resample(frame)
+        except av.error.FFmpegError:
+            setup = None  # a damaged frame claims a rate or a layout that cannot be: a gap
+            continue
+        for piece in pieces:
             samples = piece.to_ndarray()[0].astype(np.float32, copy=False)
             if cursor is None:
                 late = place is not None and place - begin > LONGEST_GAP
