@@ -27,7 +27,7 @@ from longtake.evals.runner import Scored, Solver, evaluate
 from longtake.evals.runs import RunFolder, format_mean
 from longtake.evals.scoring import paired
 from longtake.lab.profile import CURRENT
-from longtake.plots.results import Mark, as_svg, bars
+from longtake.plots import Mark, as_svg, bars
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 

@@ -47,7 +47,7 @@ from longtake.agents.team import Member
 from longtake.config import BudgetSettings, Settings
 from longtake.config.entries import LocalEntry, OpenAIEntry, SocraticEntry
 from longtake.errors import LongtakeError
-from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, egoschema, nextqa
+from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, short_clips
 from longtake.llm.backends.local import LocalChat
 from longtake.llm.catalog import ModelCatalog
 from longtake.methods.base import FULL
@@ -87,7 +87,10 @@ def questions(bench: Path, number: int) -> list[tuple[BenchmarkQuestion, Any]]:
     """Questions from both benchmarks, each of another film, every fifth without its options."""
     half = (number + 1) // 2
     drawn: list[tuple[BenchmarkQuestion, Any]] = []
-    loaders = {"nextqa_dev": nextqa.CAPTIONS.load, "egoschema_dev": egoschema.CAPTIONS.load}
+    loaders = {
+        "nextqa_dev": short_clips.NEXTQA_CAPTIONS.load,
+        "egoschema_dev": short_clips.EGOSCHEMA_CAPTIONS.load,
+    }
     for folder, load in loaders.items():
         benchmark: Benchmark = load(bench / folder, {})
         films = {item.asked.video: item.asked for item in benchmark.items}

@@ -14,7 +14,7 @@ from support.listening import listening
 from support.talking import TalkingFootage, Team
 
 from longtake.agents.run import Run
-from longtake.algorithms import chunks
+from longtake.algorithms import sampling
 from longtake.evals import selection
 from longtake.footage.look import clip_scorer
 from longtake.methods.lvagent.method import LVAgent
@@ -171,51 +171,55 @@ def test_key_information_is_cut_to_its_words():
 
 
 def test_chunks_are_equal():
-    assert chunks.equal(12.0, 3) == [Segment(0, 4), Segment(4, 8), Segment(8, 12)]
+    assert sampling.equal_chunks(12.0, 3) == [Segment(0, 4), Segment(4, 8), Segment(8, 12)]
 
 
 def test_random_frames_are_different_ascending_and_all_where_few():
-    assert chunks.draw([3, 1, 2], 16, Random(0)) == [1, 2, 3]
-    some = chunks.draw(range(100), 16, Random(0))
+    assert sampling.draw([3, 1, 2], 16, Random(0)) == [1, 2, 3]
+    some = sampling.draw(range(100), 16, Random(0))
     assert len(set(some)) == 16
     assert some == sorted(some)
 
 
 def test_similarities_are_spread_over_the_chunks_of_the_film():
-    assert chunks.minmax(np.array([0.2, 0.3, 0.6])) == pytest.approx([0, 0.25, 1])
-    assert chunks.minmax(np.full(3, 0.7)).tolist() == [0.5, 0.5, 0.5]
+    assert sampling.minmax(np.array([0.2, 0.3, 0.6])) == pytest.approx([0, 0.25, 1])
+    assert sampling.minmax(np.full(3, 0.7)).tolist() == [0.5, 0.5, 0.5]
 
 
 def test_a_known_scale_is_kept_to():
-    assert chunks.between(np.array([0.1, 0.2, 0.3, 0.9]), 0.2, 0.4) == pytest.approx([0, 0, 0.5, 1])
+    assert sampling.between(np.array([0.1, 0.2, 0.3, 0.9]), 0.2, 0.4) == pytest.approx(
+        [0, 0, 0.5, 1]
+    )
 
 
 def test_equation_5_is_the_mean_of_two_calibrated_similarities():
     similarity = np.array([[0.2, 0.5], [0.3, 0.1], [0.6, 0.3]])
-    assert chunks.overall(similarity) == pytest.approx([(0 + 1) / 2, (0.25 + 0) / 2, (1 + 0.5) / 2])
-    assert chunks.overall(similarity, (0.1, 0.6)) == pytest.approx(
+    assert sampling.chunk_scores(similarity) == pytest.approx(
+        [(0 + 1) / 2, (0.25 + 0) / 2, (1 + 0.5) / 2]
+    )
+    assert sampling.chunk_scores(similarity, (0.1, 0.6)) == pytest.approx(
         [(0.2 + 0.8) / 2, (0.4 + 0) / 2, (1 + 0.4) / 2]
     )
 
 
 def test_equation_5_as_printed_is_the_sum():
     similarity = np.array([[0.2, 0.5], [0.6, 0.3]])
-    assert chunks.overall(similarity, calibrate=False) == pytest.approx([0.7, 0.9])
+    assert sampling.chunk_scores(similarity, calibrate=False) == pytest.approx([0.7, 0.9])
 
 
 def test_chunks_above_the_threshold_else_the_best():
-    assert chunks.chosen([0.81, 0.8, 0.95], 0.8) == [0, 2]
-    assert chunks.chosen([0.1, 0.8, 0.3], 0.8) == [1]
-    assert chunks.chosen([0.9, 0.99, 0.95], None) == [1]
+    assert sampling.chosen_chunks([0.81, 0.8, 0.95], 0.8) == [0, 2]
+    assert sampling.chosen_chunks([0.1, 0.8, 0.3], 0.8) == [1]
+    assert sampling.chosen_chunks([0.9, 0.99, 0.95], None) == [1]
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=1, max_size=8))
 def test_scores_lie_in_0_to_1_and_something_is_always_chosen(pairs):
-    scores = chunks.overall(np.array(pairs))
+    scores = sampling.chunk_scores(np.array(pairs))
     assert ((scores >= 0) & (scores <= 1)).all()
-    assert chunks.chosen(scores, 0.8)
-    assert set(chunks.chosen(scores, 0.8)) >= {int(np.argmax(scores))}
+    assert sampling.chosen_chunks(scores, 0.8)
+    assert set(sampling.chosen_chunks(scores, 0.8)) >= {int(np.argmax(scores))}
 
 
 def test_the_drawn_frames_of_every_chunk_that_passes_are_shown():
@@ -275,11 +279,15 @@ def test_the_ends_of_the_scale_come_from_the_card_where_it_names_them():
 def test_as_printed_no_chunk_of_a_weak_encoder_passes_or_all_of_a_strong_one_do():
     """Why calibration is needed: 0.8 on a raw sum depends on the encoder more than on the chunk."""
     weak = np.array([[0.21, 0.24], [0.31, 0.28], [0.19, 0.22]])  # cosines as CLIP gives them
-    assert chunks.chosen(chunks.overall(weak, calibrate=False), 0.8) == [1]
-    assert chunks.chosen(chunks.overall(weak + 0.4, calibrate=False), 0.8) == [0, 1, 2]
+    assert sampling.chosen_chunks(sampling.chunk_scores(weak, calibrate=False), 0.8) == [1]
+    assert sampling.chosen_chunks(sampling.chunk_scores(weak + 0.4, calibrate=False), 0.8) == [
+        0,
+        1,
+        2,
+    ]
     assert (
-        chunks.chosen(chunks.overall(weak), 0.8)
-        == chunks.chosen(chunks.overall(weak + 0.4), 0.8)
+        sampling.chosen_chunks(sampling.chunk_scores(weak), 0.8)
+        == sampling.chosen_chunks(sampling.chunk_scores(weak + 0.4), 0.8)
         == [1]
     )
 

@@ -98,7 +98,16 @@ COMMANDS = {
 """Our commands in the order of ``--help``. Their summaries are here so that ``--help`` need not
 import them."""
 
-_FILES = {"summary": "chapters", "completion": "setup"}
+_FILES = {
+    "benchmarks": "eval",
+    "completion": "setup",
+    "estimate": "compare",
+    "events": "chapters",
+    "frames": "clip",
+    "mcp": "serve",
+    "report": "eval",
+    "summary": "chapters",
+}
 """Commands whose file is not named after them."""
 
 WELCOME = """\

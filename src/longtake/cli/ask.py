@@ -49,7 +49,7 @@ from longtake.index.search import covered
 from longtake.index.store import private_folder
 from longtake.index.tasks import SECONDS, glance
 from longtake.methods.lookup.method import Lookup
-from longtake.plots.film import (
+from longtake.plots import (
     THUMBNAILS,
     check_plot_path,
     draw_answer,

@@ -22,9 +22,8 @@ from longtake.config import Settings
 from longtake.config.vendors import Preset
 from longtake.errors import ConfigError
 from longtake.llm.capabilities import BIASED
-from longtake.llm.catalog import ModelCatalog, download_of
+from longtake.llm.catalog import Key, ModelCatalog, download_of, found_keys, found_servers
 from longtake.llm.chat import Chat
-from longtake.llm.discovery import Key, found_keys, found_servers
 from longtake.llm.probe import ProbeReport
 from longtake.llm.pull import pull as fetch
 from longtake.runner.assignment import DEFAULT_MODELS

@@ -1,9 +1,10 @@
-"""``longtake eval``."""
+"""``longtake eval``, ``longtake report`` and ``longtake benchmarks``."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import click
 from longtake.cli.jobs import asking_on, on_with_cost
 from longtake.cli.options import (
     COUNT,
+    FILE,
     PATH,
     benchmark_files,
     benchmark_parts,
@@ -23,18 +25,30 @@ from longtake.cli.options import (
     session_options,
     workers,
 )
-from longtake.cli.output import emit_json, human_seconds, say, worth_a_line
+from longtake.cli.output import (
+    PAGE,
+    Kind,
+    check_place,
+    emit_json,
+    human_seconds,
+    say,
+    worth_a_line,
+    write_text,
+)
 from longtake.cluster.backends import BackendAddress
+from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
-from longtake.evals.benchmarks import Benchmark, load
-from longtake.evals.presets import EvalPreset
-from longtake.evals.report import markdown
+from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, about, load
+from longtake.evals.html_report import html_report
+from longtake.evals.presets import EvalPreset, Published
+from longtake.evals.report import RunReport, markdown, read_labelled
 from longtake.evals.runner import Solver, evaluate
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import correct
 from longtake.methods.base import FULL
+from longtake.registry import benchmarks as registered
 from longtake.registry import methods
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
@@ -173,3 +187,126 @@ def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any
             say(f"{before + done}/{len(items)}  {share}{money}  {time_left} left")
 
     return announce
+
+
+@click.command()
+@common
+def benchmarks(settings: Settings, as_json: bool) -> None:  # noqa: ARG001
+    """List the benchmarks: what to download, where to put it, under which terms.
+
+    The papers' experiments, which 'longtake eval --preset' runs, follow.
+
+    \b
+    Example:
+      longtake benchmarks
+    """
+    described = {name: about(name) for name in registered.names()}
+    planned = [presets.read(name) for name in presets.names()]
+    if as_json:
+        plain = [_plain(name, each) for name, each in described.items()]
+        emit_json(
+            {"benchmarks": plain, "presets": [dataclasses.asdict(preset) for preset in planned]}
+        )
+        return
+    for name, each in described.items():
+        _show(name, each)
+    click.echo("\nExperiments from the papers, for 'longtake eval --preset NAME':")
+    for preset in planned:
+        _show_preset(preset)
+
+
+def _plain(name: str, described: BenchmarkInfo) -> dict[str, Any]:
+    keys = ("title", "get", "layout", "licence", "verified")
+    facts = {key: getattr(described, key) for key in keys}
+    return {"name": name, **facts, "options": dict(described.options)}
+
+
+def _show(name: str, described: BenchmarkInfo) -> None:
+    note = "" if described.verified else " (loader not tested on the real files)"
+    click.echo(f"{name}: {described.title}{note}")
+    click.echo(f"  get      {described.get}")
+    click.echo(f"  layout   {described.layout}")
+    click.echo(f"  licence  {described.licence}")
+    for option, meaning in described.options.items():
+        click.echo(f"  --of {option}=…  {meaning}")
+
+
+def _show_preset(preset: EvalPreset) -> None:
+    click.echo(f"{preset.name}: {preset.title}")
+    click.echo(f"  used     {preset.used}")
+    for figure in preset.published:
+        click.echo(f"  published  {figure.accuracy:.1f} % {figure.system} ({figure.where})")
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
+@click.option(
+    "--data",
+    multiple=True,
+    type=PATH,
+    metavar="DIR",
+    help="The benchmark's files, since a run holds no labels; repeatable for several benchmarks.",
+)
+@click.option(
+    "--html",
+    type=FILE,
+    metavar="FILE",
+    help="Write one self-contained page with plots (extra: report).",
+)
+@click.option(
+    "--submission",
+    type=FILE,
+    metavar="FILE",
+    help="Write the answers in the format of the benchmark's authors.",
+)
+@common
+def report(
+    runs: tuple[Path, ...],
+    data: tuple[Path, ...],
+    html: Path | None,
+    submission: Path | None,
+    settings: Settings,  # noqa: ARG001
+    as_json: bool,
+) -> None:
+    """Score runs and compare them, as Markdown, JSON or a web page.
+
+    The first run on a benchmark is compared with each other run on it, on the questions that both
+    answered. Figures printed in a paper are shown separately, as published.
+
+    \b
+    Example:
+      longtake report runs/videoagent runs/uniform --data nextqa --html report.html
+    """
+    if html is not None:
+        check_place(html, PAGE, inputs=(submission,))
+    scored = [read_labelled(path, data) for path in runs]
+    published = _published(scored)
+    if submission is not None:
+        _submit(scored, submission)
+    if html is not None:
+        write_text(html, html_report(scored, beside=html.resolve().parent, published=published))
+    if as_json:
+        figures = {name: [vars(each) for each in listed] for name, listed in published.items()}
+        emit_json({"reports": reports.plain(scored), "published": figures})
+    else:
+        click.echo(markdown(scored, published))
+
+
+def _published(scored: Sequence[RunReport]) -> Mapping[str, Sequence[Published]]:
+    """The papers' figures for the presets that were run, by preset."""
+    published = {}
+    for each in scored:
+        if preset := each.spec.get("preset"):
+            published[preset] = presets.read(preset).published
+    return published
+
+
+def _submit(scored: Sequence[RunReport], file: Path) -> None:
+    name = scored[0].spec["benchmark"]["name"]
+    columns = about(name).submission
+    if columns is None:
+        raise ConfigError(f"{name}: its authors accept no submission file")
+    if len(scored) > 1:
+        raise ConfigError("--submission takes one run")
+    check_place(file, Kind("a submission", (",".join(columns).encode(),)))
+    write_text(file, reports.submission(scored[0], columns))

@@ -38,8 +38,7 @@ from longtake.evals.runs import format_mean, list_errors
 from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
 from longtake.lab.model import parse
 from longtake.lab.profile import CURRENT
-from longtake.plots.film import check_plot_path
-from longtake.plots.results import draw_sweep
+from longtake.plots import check_plot_path, draw_sweep
 from longtake.runner.assignment import roles_of
 from longtake.runner.session import Session
 from longtake.types import GIVEN

@@ -18,8 +18,7 @@ from longtake.config import Settings
 from longtake.config.entries import LocalEntry
 from longtake.config.vendors import PRESETS, Preset
 from longtake.errors import LongtakeError, ModelError, unknown
-from longtake.llm.catalog import DOWNLOADS, ModelCatalog
-from longtake.llm.discovery import is_listening, suggestions
+from longtake.llm.catalog import DOWNLOADS, ModelCatalog, is_listening, suggestions
 from longtake.llm.probe import measure_bias
 from longtake.llm.probe import probe as ask
 from longtake.perception.cards import CARDS

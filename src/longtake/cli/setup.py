@@ -29,8 +29,7 @@ from longtake.cli.output import emit_json, on_terminal, progress, rows, say
 from longtake.config import Settings
 from longtake.config.vendors import Preset
 from longtake.errors import ConfigError, ModelError
-from longtake.llm.catalog import ModelCatalog
-from longtake.llm.discovery import offered_models
+from longtake.llm.catalog import ModelCatalog, offered_models
 from longtake.llm.probe import ProbeReport, probe
 
 MOST_LISTED = 20

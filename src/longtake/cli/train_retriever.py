@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from longtake import plots
 from longtake.cli.options import FOLDER, PATH, common, number
 from longtake.cli.output import (
     PICTURE,
@@ -21,7 +22,6 @@ from longtake.cli.output import (
 from longtake.config import Settings
 from longtake.errors import MissingExtra
 from longtake.perception.retriever import CARD, WEIGHTS, Shape
-from longtake.plots import results as plots
 from longtake.training.data import CaptionRules, held_out, prepare
 from longtake.training.fit import Schedule, Tell, TrainingProgress, export, fit, need_torch
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longtake import plots
 from longtake._util import visible
 from longtake._util.timecode import clock
 from longtake.errors import MissingExtra
@@ -21,8 +22,7 @@ from longtake.evals.presets import Published
 from longtake.evals.report import COLUMNS, RunReport, by_budget, differences
 from longtake.evals.runner import file_name
 from longtake.evals.scoring import Rate
-from longtake.plots import results
-from longtake.plots.results import Mark
+from longtake.plots import Mark
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +42,7 @@ class ReportPlot:
     @property
     def source(self) -> str:
         """The plot as a data URL: inside an image, nothing of it is ever run."""
-        encoded = base64.b64encode(results.as_svg(self.figure)).decode()
+        encoded = base64.b64encode(plots.as_svg(self.figure)).decode()
         return f"data:image/svg+xml;base64,{encoded}"
 
 
@@ -113,9 +113,7 @@ def _against_usage(
             if report.name in values
         ]
         if marks:
-            yield ReportPlot(
-                heading, f"accuracy against {name}", results.scatter(marks, x_name=name)
-            )
+            yield ReportPlot(heading, f"accuracy against {name}", plots.scatter(marks, x_name=name))
             heading = ""
 
 
@@ -126,7 +124,7 @@ def _against_budget(reports: Sequence[RunReport]) -> Iterator[ReportPlot]:
         lines = []
         for number, (method, runs) in enumerate(methods.items()):
             lines.append([_mark(x, run.scored.accuracy, method, number) for x, run in runs])
-        figure = results.curves(lines, x_name=f"at most so many {LIMITS.get(name, name)}")
+        figure = plots.curves(lines, x_name=f"at most so many {LIMITS.get(name, name)}")
         yield ReportPlot(heading, f"accuracy against {name}", figure)
         heading = ""
 
@@ -140,7 +138,7 @@ def _by_tag(reports: Sequence[RunReport], colours: Mapping[str, int]) -> Iterato
                 mark = _mark(0.0, rate, report.name, colours[report.name])
                 marks.setdefault(tag, {}).setdefault(value, []).append(mark)
     for tag, groups in sorted(marks.items()):
-        yield ReportPlot(f"By {tag}", f"accuracy by {tag}", results.bars(sorted(groups.items())))
+        yield ReportPlot(f"By {tag}", f"accuracy by {tag}", plots.bars(sorted(groups.items())))
 
 
 def _calibration(reports: Sequence[RunReport], colours: Mapping[str, int]) -> Iterator[ReportPlot]:
@@ -149,7 +147,7 @@ def _calibration(reports: Sequence[RunReport], colours: Mapping[str, int]) -> It
         for point in report.calibration():
             marks.append(_mark(point.confidence, point.rate, report.name, colours[report.name]))
     if marks:
-        figure = results.scatter(marks, x_name="stated confidence", diagonal=True)
+        figure = plots.scatter(marks, x_name="stated confidence", diagonal=True)
         yield ReportPlot("Calibration", "accuracy against stated confidence", figure)
 
 

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from longtake.config.entries import ModelEntry
 from longtake.errors import ConfigError, ModelError
-from longtake.llm.structured.cleanup import clean_text
+from longtake.llm.structured.reader import clean_text
 from longtake.types import Frame, Usage
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from longtake.llm.chat import (
     images,
 )
 from longtake.llm.http import Endpoint
-from longtake.llm.structured.cleanup import split_thinking
+from longtake.llm.structured.reader import split_thinking
 from longtake.llm.structured.schema import bounded_schema, strict_schema
 from longtake.tracing import events
 from longtake.types import Usage

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from longtake.errors import ModelError, unknown
-from longtake.perception.pixels import Preprocessing
+from longtake.perception.protocols import Preprocessing
 from longtake.perception.runtime import Compute, OnnxSession, batches, sha256, stack, unit
 from longtake.types import Frame
 

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longtake.errors import ModelError
-from longtake.perception.pixels import Preprocessing
-from longtake.perception.protocols import Tag
+from longtake.perception.protocols import Preprocessing, Tag
 from longtake.perception.runtime import (
     Compute,
     OnnxSession,

@@ -22,7 +22,7 @@ import numpy as np
 
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.cards import identity
-from longtake.perception.pixels import Preprocessing
+from longtake.perception.protocols import Preprocessing
 from longtake.perception.runtime import Compute, batches, stack, unit
 from longtake.types import Frame
 

@@ -14,13 +14,12 @@ from filelock import FileLock, Timeout
 from longtake.errors import ConfigError
 from longtake.index.store import private_folder
 from longtake.runner.assignment import ModelAssignment
-from longtake.server.films import ServedFilms
+from longtake.server.films import ServedFilms, Uploads
 from longtake.server.journal import Journal, RunRecord
 from longtake.server.library import ServedLibrary, Watcher
 from longtake.server.options import ServeOptions
 from longtake.server.runs import RunPool, ServerRun
 from longtake.server.security import AccessKeys
-from longtake.server.uploads import Uploads
 
 
 @dataclass(frozen=True)

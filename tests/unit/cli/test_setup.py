@@ -16,7 +16,7 @@ from longtake.cli import setup as command
 from longtake.cli.discovery import Advice, Findings, advise, with_setting, write_setting
 from longtake.config import vendors
 from longtake.errors import ConfigError
-from longtake.llm import discovery
+from longtake.llm import catalog
 
 NOTHING = Findings([], [], "", "", "", [], has_weights=False, model="")
 
@@ -40,9 +40,9 @@ def types(monkeypatch):
 @pytest.fixture(autouse=True)
 def nothing_nearby(monkeypatch):
     """Whatever runs on the machine of the test is not found."""
-    for variable in discovery.KEYS.values():
+    for variable in catalog.KEYS.values():
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(discovery, "PRESETS", ())
+    monkeypatch.setattr(catalog, "PRESETS", ())
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def ollama(monkeypatch):
         near = dataclasses.replace(real, base_url=served.url, port=port)
         others = [each for each in vendors.PRESETS if not each.is_server]
         monkeypatch.setattr(vendors, "PRESETS", (*others, near))
-        monkeypatch.setattr(discovery, "PRESETS", (*others, near))
+        monkeypatch.setattr(catalog, "PRESETS", (*others, near))
         yield served
 
 
@@ -106,8 +106,8 @@ def test_yes_takes_a_server_on_this_machine_and_no_key(run, monkeypatch, ollama)
 
 def test_a_key_is_offered_with_where_things_would_go(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-marked")
-    monkeypatch.setattr(discovery, "PRESETS", vendors.PRESETS)
-    found = dataclasses.replace(NOTHING, keys=discovery.found_keys())
+    monkeypatch.setattr(catalog, "PRESETS", vendors.PRESETS)
+    found = dataclasses.replace(NOTHING, keys=catalog.found_keys())
     first, last = command.choices(found)
     assert "api.anthropic.com" in first.line
     assert "sk-marked" not in first.line
@@ -178,7 +178,7 @@ def test_advice_ends_with_commands():
         NOTHING, has_weights=True, player="/mpv", extras=["speech", "serve", "plot"]
     )
     assert advise(ready) == []
-    with_key = dataclasses.replace(ready, keys=[discovery.Key("X_KEY", "x.example", None)])
+    with_key = dataclasses.replace(ready, keys=[catalog.Key("X_KEY", "x.example", None)])
     assert advise(with_key) == [
         Advice(
             "$X_KEY found, and no model is chosen: a larger model answers better", "longtake setup"

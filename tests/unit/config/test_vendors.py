@@ -10,8 +10,7 @@ from longtake.config.vendors import PRESETS, preset_entry
 from longtake.errors import ConfigError
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.capabilities import Capabilities
-from longtake.llm.catalog import ModelCatalog
-from longtake.llm.discovery import KEYS
+from longtake.llm.catalog import KEYS, ModelCatalog
 
 
 @pytest.mark.parametrize(

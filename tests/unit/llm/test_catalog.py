@@ -15,9 +15,8 @@ from longtake.config.entries import (
 from longtake.config.overlay import Layer
 from longtake.errors import ConfigError, ModelError
 from longtake.llm.backends.local import LocalChat, LocalWeights
-from longtake.llm.catalog import ModelCatalog
+from longtake.llm.catalog import KEYS, ModelCatalog, bound_key, suggestions
 from longtake.llm.chat import HERE, Card, Options, price_of, say
-from longtake.llm.discovery import KEYS, bound_key, suggestions
 from longtake.llm.middleware import ReplyStore
 
 HELLO = [say("user", "Hello?")]

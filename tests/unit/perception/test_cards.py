@@ -34,7 +34,7 @@ from longtake.perception.encoders import (
     open_encoder,
     open_image_text_encoder,
 )
-from longtake.perception.pixels import Preprocessing
+from longtake.perception.protocols import Preprocessing
 
 CLIP, SIGLIP, DINO = (
     CARDS["clip-vit-base-patch32"],

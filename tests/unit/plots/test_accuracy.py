@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from longtake.errors import MissingExtra
-from longtake.plots.results import Mark, as_svg, bars, curves, scatter
+from longtake.plots import Mark, as_svg, bars, curves, scatter
 
 SVG = "{http://www.w3.org/2000/svg}"
 FIRST = [Mark(10, 0.5, 0.4, 0.7, "first <b>", 0), Mark(1000, 0.75, 0.6, 0.9, "first <b>", 0)]

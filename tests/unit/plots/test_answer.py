@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtake.plots.film import resample_scores
+from longtake.plots import resample_scores
 from longtake.tracing.events import ScoresSet
 from longtake.types import Segment
 

@@ -4,7 +4,7 @@ import numpy as np
 from PIL import Image
 from support.detecting import Detectives, SceneFootage, play
 
-from longtake.plots.film import draw_belief, read_belief_history
+from longtake.plots import draw_belief, read_belief_history
 from longtake.tracing.events import ScoresSet
 from longtake.types import Segment
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from PIL import Image
 
-from longtake.plots.results import draw_sweep
+from longtake.plots import draw_sweep
 
 
 def test_the_grid_is_drawn(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from longtake.errors import ConfigError
-from longtake.plots.results import draw_training
+from longtake.plots import draw_training
 
 CURVES = SimpleNamespace(
     losses=[2.0, 1.0],

@@ -11,7 +11,7 @@ import pytest
 from support.streams import read_stream
 
 from longtake.errors import ConfigError
-from longtake.server import uploads
+from longtake.server import films
 from longtake.server.films import ServedFilms
 from longtake.server.options import ServeOptions
 from longtake.video.subtitles import srt, vtt
@@ -77,22 +77,22 @@ def test_uploads_that_are_no_films_are_refused(client, options):
 def test_uploads_are_limited(options):
     options = ServeOptions(folder=options.data, max_upload=1000)
     options.uploads.mkdir(parents=True)
-    arrivals = uploads.Uploads(options)
+    arrivals = films.Uploads(options)
 
     async def body():
         yield b"x" * 600
         yield b"x" * 600
 
-    with pytest.raises(uploads.TooLarge):
+    with pytest.raises(films.TooLarge):
         asyncio.run(arrivals.upload("a.mp4", body(), None))
-    with pytest.raises(uploads.TooLarge):
+    with pytest.raises(films.TooLarge):
         asyncio.run(arrivals.upload("a.mp4", body(), 2000))
     assert list(options.uploads.iterdir()) == []
 
 
 def test_films_of_one_name_that_arrive_together_are_both_kept(options):
     options.uploads.mkdir(parents=True, exist_ok=True)
-    arrivals = uploads.Uploads(options)
+    arrivals = films.Uploads(options)
     data = (options.films[0] / "plain.mp4").read_bytes()
 
     async def body():
@@ -109,15 +109,15 @@ def test_films_of_one_name_that_arrive_together_are_both_kept(options):
 
 def test_what_a_killed_server_left_of_an_upload_is_removed(options):
     options.uploads.mkdir(parents=True)
-    (options.uploads / f"{uploads.DRAFT}1.mp4").write_bytes(b"half")
-    uploads.Uploads(options)
+    (options.uploads / f"{films.DRAFT}1.mp4").write_bytes(b"half")
+    films.Uploads(options)
     assert list(options.uploads.iterdir()) == []
 
 
 @pytest.fixture
 def arrivals(options):
     options.uploads.mkdir(parents=True, exist_ok=True)
-    return uploads.Uploads(ServeOptions(folder=options.data, allow_url=("films.example",)))
+    return films.Uploads(ServeOptions(folder=options.data, allow_url=("films.example",)))
 
 
 def test_urls_are_refused_unless_their_domain_was_allowed(client, arrivals):
@@ -142,7 +142,7 @@ def test_urls_are_refused_unless_their_domain_was_allowed(client, arrivals):
 )
 def test_an_allowed_name_that_leads_inside_is_refused(arrivals, monkeypatch, address):
     found = [(2, 1, 6, "", ("93.184.216.34", 443)), (2, 1, 6, "", (address, 443))]
-    monkeypatch.setattr(uploads.socket, "getaddrinfo", lambda *rest, **more: found)
+    monkeypatch.setattr(films.socket, "getaddrinfo", lambda *rest, **more: found)
     with pytest.raises(ConfigError, match="not public"):
         arrivals.download("https://films.example/a.mp4")
 
@@ -150,7 +150,7 @@ def test_an_allowed_name_that_leads_inside_is_refused(arrivals, monkeypatch, add
 def test_every_hop_of_a_download_is_checked_and_pinned(arrivals, monkeypatch, options):
     data = (options.films[0] / "plain.mp4").read_bytes()
     found = [(2, 1, 6, "", ("93.184.216.34", 443))]
-    monkeypatch.setattr(uploads.socket, "getaddrinfo", lambda *rest, **more: found)
+    monkeypatch.setattr(films.socket, "getaddrinfo", lambda *rest, **more: found)
     asked = []
 
     def answer(request):
@@ -164,9 +164,7 @@ def test_every_hop_of_a_download_is_checked_and_pinned(arrivals, monkeypatch, op
 
     client = httpx.Client
     monkeypatch.setattr(
-        uploads.httpx,
-        "Client",
-        lambda **more: client(transport=httpx.MockTransport(answer), **more),
+        films.httpx, "Client", lambda **more: client(transport=httpx.MockTransport(answer), **more)
     )
     assert arrivals.download("https://films.example/a.mp4").read_bytes() == data
     assert asked[1] == ("https://93.184.216.34/b.mp4", "cdn.films.example", "cdn.films.example")

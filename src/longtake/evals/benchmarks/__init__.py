@@ -1,4 +1,4 @@
-"""Benchmarks, one short module each, read in the formats their authors publish.
+"""Benchmarks, read in the formats their authors publish.
 
 To add one, write a module with an :class:`BenchmarkInfo` and register it under a name: in
 :data:`longtake.registry.benchmarks`, or from another package through an entry point::

@@ -17,6 +17,7 @@ from longtake.errors import ConfigError, ModelError
 from longtake.llm.backend import Backend, Opening
 from longtake.llm.budget import REAL, Clock, another_try
 from longtake.llm.capabilities import Capabilities, Rung, Verdict, card_with, remembered
+from longtake.llm.catalog import bound_key
 from longtake.llm.chat import (
     Card,
     Chat,
@@ -28,7 +29,6 @@ from longtake.llm.chat import (
     images,
     price_of,
 )
-from longtake.llm.discovery import bound_key
 from longtake.llm.http import Endpoint, Response, check_url, is_loopback
 from longtake.llm.openai_protocol import (
     LIKELY,

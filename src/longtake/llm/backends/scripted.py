@@ -30,7 +30,7 @@ from longtake.llm.chat import (
     price_of,
     request_hash,
 )
-from longtake.llm.structured.cleanup import split_thinking
+from longtake.llm.structured.reader import split_thinking
 from longtake.tracing import events
 from longtake.tracing import trace as traces
 from longtake.tracing.events import ChatCalled, RunStarted

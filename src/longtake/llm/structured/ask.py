@@ -24,10 +24,10 @@ from longtake.errors import ModelError
 from longtake.llm.capabilities import capabilities_of
 from longtake.llm.chat import Chat, Image, Message, Options, Reply, Text, say
 from longtake.llm.middleware import Carded
-from longtake.llm.structured.cleanup import cut_loop
 from longtake.llm.structured.fit import fit_to_context
 from longtake.llm.structured.reader import (
     UnreadableReply,
+    cut_loop,
     from_fields,
     parse_reply,
     read_known_fields,

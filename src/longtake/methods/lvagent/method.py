@@ -58,7 +58,7 @@ from longtake.agents.votes import (
     transcript,
     unanimous,
 )
-from longtake.algorithms import chunks, sampling
+from longtake.algorithms import sampling
 from longtake.errors import ConfigError, check_least
 from longtake.footage.look import Look, cite, clip_scorer, look_at, rows_within
 from longtake.footage.protocol import Footage
@@ -257,9 +257,9 @@ class LVAgent:
         footage, question = discussion.footage, discussion.question
         chance = discussion.run.random("chunks", footage.name, question.text, number)
         drawn = []  # 11
-        for chunk in chunks.equal(footage.duration, self.chunks):
+        for chunk in sampling.equal_chunks(footage.duration, self.chunks):
             rows = rows_within(footage, chunk).tolist()
-            drawn.append(chunks.draw(rows, self.frames_per_chunk, chance))
+            drawn.append(sampling.draw(rows, self.frames_per_chunk, chance))
         shared = self.spread(footage, chance)  # drawn last: chunks do not depend on it
         if number == 1 or not self.whole_again:
             discussion.whole = self.watching_all(footage, discussion.agents)
@@ -316,7 +316,7 @@ class LVAgent:
         else:
             footage = discussion.footage
             chance = discussion.run.random("preview", footage.name, question.text, agent.name)
-            rows = chunks.draw(range(len(footage.times)), self.preview_frames, chance)  # 4
+            rows = sampling.draw(range(len(footage.times)), self.preview_frames, chance)  # 4
             slots = {"question": question, **self.shown(footage, look_at(footage, rows))}
             whole = WatchReply(whole_video=True)
             if ask(agent.chat, "lvagent/gate", WatchReply, default=whole, **slots).whole_video:  # 5
@@ -357,12 +357,12 @@ class LVAgent:
         known = scorer.thresholds or footage.encoder.thresholds
         if self.calibration == "auto" and SCALE[0] in known:
             scale = (known[SCALE[0]], known[SCALE[1]])
-        scores = chunks.overall(similarity, scale, calibrate=self.calibration != "sum")  # 12
-        segments = tuple(chunks.equal(footage.duration, len(drawn)))
+        scores = sampling.chunk_scores(similarity, scale, calibrate=self.calibration != "sum")  # 12
+        segments = tuple(sampling.equal_chunks(footage.duration, len(drawn)))
         values = tuple(np.round(scores, 4).tolist())
         emit(ScoresSet(label=f"chunks: {key}", segments=segments, values=values))
         chosen: set[int] = set()
-        for number in chunks.chosen(scores, self.threshold):  # 13
+        for number in sampling.chosen_chunks(scores, self.threshold):  # 13
             chosen.update(drawn[number])
         return sorted(chosen)
 

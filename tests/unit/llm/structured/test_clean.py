@@ -3,7 +3,7 @@
 import json
 
 from longtake.llm.chat import Reply, ToolCall
-from longtake.llm.structured.cleanup import clean_text
+from longtake.llm.structured.reader import clean_text
 
 
 def test_lone_surrogates_are_replaced_and_nothing_else_is() -> None:

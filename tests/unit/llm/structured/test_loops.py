@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtake.llm.structured.cleanup import cut_loop
+from longtake.llm.structured.reader import cut_loop
 
 
 def test_a_loop_is_cut_after_its_first_round() -> None:

@@ -6,8 +6,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longtake.llm.structured.cleanup import split_thinking
-from longtake.llm.structured.reader import UnreadableReply, parse_reply
+from longtake.llm.structured.reader import UnreadableReply, parse_reply, split_thinking
 from longtake.llm.structured.schema import (
     Brief,
     Letter,

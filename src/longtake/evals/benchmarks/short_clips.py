@@ -1,0 +1,173 @@
+"""Benchmarks with short clips and captions of them: NExT-QA, NExT-GQA and EgoSchema.
+
+NExT-QA has causal, temporal and descriptive questions, NExT-GQA adds the intervals that hold the
+evidence. EgoSchema has three-minute egocentric clips; 500 questions have public labels. All have
+five options, and each is read with films or with captions alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from longtake.errors import ConfigError
+from longtake.evals.benchmarks import (
+    Benchmark,
+    BenchmarkInfo,
+    BenchmarkQuestion,
+    LabelledQuestion,
+    VideoSource,
+)
+from longtake.evals.benchmarks.files import CaptionSource, Files, FilmSource, letter
+from longtake.types import Question, Segment
+
+KINDS = {"C": "causal", "T": "temporal", "D": "descriptive"}
+"""Kinds of NExT-QA's questions by the first letter of their type."""
+HARD = "atp_hard.txt"
+ReadItems: TypeAlias = Callable[[Files, str], list[LabelledQuestion]]
+"""Reads the questions of a split."""
+
+
+def _nextqa(files: Files, split: str) -> list[LabelledQuestion]:
+    hard = set(files.words(HARD)) if files.has(HARD) else set()
+    items = []
+    # "qid" counts the questions of one video, so it needs the video to be unique
+    for row in files.rows(f"{split}.csv"):
+        identity = f"{row['video']}_{row['qid']}"
+        question = Question(row["question"], tuple(row[f"a{i}"] for i in range(5)))
+        tags = _tags(row)
+        if hard:
+            tags["atp_hard"] = "yes" if identity in hard else "no"
+        asked = BenchmarkQuestion(identity, row["video"], question)
+        items.append(LabelledQuestion(asked, letter(int(row["answer"])), tags))
+    return items
+
+
+def _nextgqa(files: Files, split: str) -> list[LabelledQuestion]:
+    grounded = files.json(f"gsub_{split}.json")
+    items = []
+    for row in files.rows(f"{split}.csv"):
+        video, number = row["video_id"], row["qid"]
+        identity = f"{video}_{number}"
+        options = tuple(row[f"a{i}"] for i in range(5))
+        if row["answer"] not in options:
+            raise ConfigError(f"{split}.csv: {identity}: the answer is not among the options")
+        spans = grounded.get(video, {}).get("location", {}).get(number, [])
+        items.append(
+            LabelledQuestion(
+                BenchmarkQuestion(identity, video, Question(row["question"], options)),
+                # the file holds the text of the right option, not its number
+                letter(options.index(row["answer"])),
+                _tags(row),
+                tuple(Segment(float(start), float(end)) for start, end in spans),
+            )
+        )
+    return items
+
+
+def _tags(row: Mapping[str, str]) -> dict[str, str]:
+    return {"type": KINDS.get(row["type"][0], "other"), "subtype": row["type"]}
+
+
+def _egoschema(files: Files, split: str) -> list[LabelledQuestion]:
+    if split == "subset" and files.has("subset_anno.json"):
+        rows: dict[str, Any] = files.json("subset_anno.json")
+        return [_egoschema_item(identity, row, {}) for identity, row in rows.items()]
+    labels = files.json("subset_answers.json")
+    rows = {row["q_uid"]: row for row in files.json("questions.json")}
+    # to be scored by its authors as a whole, so known labels are left out as well
+    if split == "full":
+        return [_egoschema_item(identity, row, {}) for identity, row in rows.items()]
+    labelled = [identity for identity in rows if identity in labels]
+    return [_egoschema_item(identity, rows[identity], labels) for identity in labelled]
+
+
+def _egoschema_item(
+    identity: str, row: Mapping[str, Any], labels: Mapping[str, int]
+) -> LabelledQuestion:
+    question = Question(row["question"], tuple(row[f"option {i}"] for i in range(5)))
+    # one question per video, so its id names the video too
+    asked = BenchmarkQuestion(identity, identity, question)
+    truth = row.get("truth", labels.get(identity))
+    return LabelledQuestion(asked, None if truth is None else letter(int(truth)))
+
+
+def _load(
+    name: str,
+    items: ReadItems,
+    default_split: str,
+    captions: str,
+    folder: Path,
+    options: Mapping[str, str],
+) -> Benchmark:
+    """Read a benchmark's folder, with films or, if ``captions`` names a file, with captions."""
+    files = Files(folder)
+    source: VideoSource = FilmSource(folder / "videos")
+    if captions:
+        source = CaptionSource(files.note(captions))
+    split = options.get("split", default_split)
+    return Benchmark(name, items(files, split), source, files.hashes, {"split": split})
+
+
+NEXTQA_OPTIONS = {"split": "val (default) or test: the name of the CSV file"}
+NEXTGQA_OPTIONS = {"split": "val (default) or test: <split>.csv and gsub_<split>.json"}
+EGOSCHEMA_OPTIONS = {"split": "subset (default, 500 with labels) or full (5,000, for submission)"}
+EGOSCHEMA_SUBMISSION = ("q_uid", "answer")
+NEXTQA = BenchmarkInfo(
+    "NExT-QA (multiple choice)",
+    "the annotations and videos of the NExT-QA authors",
+    f"val.csv, videos/<id>.mp4, and {HARD} (a video_qid per line) for the ATP-hard subset",
+    "MIT (annotations)",
+    verified=True,
+    load=partial(_load, "nextqa", _nextqa, "val", ""),
+    options=NEXTQA_OPTIONS,
+)
+NEXTQA_CAPTIONS = BenchmarkInfo(
+    "NExT-QA from captions at 1 fps",
+    "the annotations, and the captions published with VideoAgent",
+    "val.csv, captions_1fps.json (video → second → caption)",
+    "MIT (annotations)",
+    verified=True,
+    load=partial(_load, "nextqa-captions", _nextqa, "val", "captions_1fps.json"),
+    options=NEXTQA_OPTIONS,
+)
+NEXTGQA = BenchmarkInfo(
+    "NExT-GQA (grounded, multiple choice)",
+    "the annotations of the NExT-GQA authors and the videos of NExT-QA",
+    "val.csv, gsub_val.json, videos/<id>.mp4",
+    "MIT (annotations of NExT-QA)",
+    verified=True,
+    load=partial(_load, "nextgqa", _nextgqa, "val", ""),
+    options=NEXTGQA_OPTIONS,
+)
+NEXTGQA_CAPTIONS = BenchmarkInfo(
+    "NExT-GQA from captions at 1 fps",
+    "the annotations of the NExT-GQA authors, and captions as VideoAgent's authors gave",
+    "val.csv, gsub_val.json, captions_1fps.json (video → second → caption)",
+    "MIT (annotations of NExT-QA)",
+    verified=True,
+    load=partial(_load, "nextgqa-captions", _nextgqa, "val", "captions_1fps.json"),
+    options=NEXTGQA_OPTIONS,
+)
+EGOSCHEMA = BenchmarkInfo(
+    "EgoSchema",
+    "questions.json, subset_answers.json and the videos from its authors",
+    "questions.json and subset_answers.json (or subset_anno.json), videos/<q_uid>.mp4",
+    "none stated",
+    verified=False,
+    load=partial(_load, "egoschema", _egoschema, "subset", ""),
+    options=EGOSCHEMA_OPTIONS,
+    submission=EGOSCHEMA_SUBMISSION,
+)
+EGOSCHEMA_CAPTIONS = BenchmarkInfo(
+    "EgoSchema from LaViLa captions",
+    "the annotations, and the captions published with VideoAgent",
+    "subset_anno.json, lavila_subset.json (one caption per second)",
+    "none stated",
+    verified=True,
+    load=partial(_load, "egoschema-captions", _egoschema, "subset", "lavila_subset.json"),
+    options=EGOSCHEMA_OPTIONS,
+    submission=EGOSCHEMA_SUBMISSION,
+)
