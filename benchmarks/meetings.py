@@ -52,7 +52,7 @@ def main() -> None:
         if item.asked.video != video:
             video = item.asked.video
             footage = benchmark.source.footage(video)
-            talk = Talk(footage.speech(), footage.meanings)
+            talk = Talk(footage.speech(), footage.duration, footage.meanings)
         question = item.asked.question.text
         scores = talk.scores([question])
 

@@ -7,8 +7,9 @@ A discussion seldom repeats the words of a question in one line, so lines are to
        where the query names a speaker, that speaker's share of the words; z-scores, added
     3  a stretch is the run of bins with the greatest sum of score minus threshold
 
-Bins, windows, equal weights and thresholds come from ``meetings`` (46 meetings, chosen and reported
-on different teams); finer tuning did not carry over from one half of the teams to the other.
+Bins, windows, equal weights and thresholds come from ``meetings`` (46 meetings); finer tuning did
+not carry over from one half of the teams to the other. ``benchmarks/meetings.py`` prints what is
+found with them, and with thresholds that are chosen on the other teams.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ Meanings = Callable[[Sequence[str]], NDArray[np.float32]]
 class Talk:
     """What is said in a film, in bins; queries are compared with it."""
 
-    def __init__(self, lines: Sequence[Line], meanings: Meanings) -> None:
+    def __init__(self, lines: Sequence[Line], duration: float, meanings: Meanings) -> None:
         self._meanings = meanings
-        end = max((line.segment.end for line in lines), default=0.0)
+        # subtitles may name any time
+        end = min(duration, max((line.segment.end for line in lines), default=0.0))
         count = max(1, math.ceil(end / STEP))
         words: list[list[str]] = [[] for _ in range(count)]
         speakers = [Counter[str]() for _ in range(count)]
@@ -132,7 +134,7 @@ def bm25(query: str, documents: Sequence[Counter[str]]) -> NDArray[np.float64]:
     lengths = np.array([document.total() for document in documents], np.float64)
     relative = lengths / max(1.0, float(lengths.mean()))
     scores = np.zeros(len(documents))
-    for stem in lexical.lemmas([query]):
+    for stem in sorted(lexical.lemmas([query])):  # a sum of floats depends on the order
         counts = np.array([document[stem] for document in documents], np.float64)
         having = float((counts > 0).sum())
         rarity = math.log(1 + (len(documents) - having + 0.5) / (having + 0.5))

@@ -25,7 +25,7 @@ def talk(*texts, seconds=30.0):
         Line(Segment(number * seconds, (number + 1) * seconds), text)
         for number, text in enumerate(texts)
     ]
-    return Talk(lines, unrelated)
+    return Talk(lines, seconds * len(texts), unrelated)
 
 
 @given(arrays.arrays(np.float64, st.integers(1, 12), elements=st.floats(-5, 5)))
@@ -69,7 +69,12 @@ def test_speaker_is_the_name_before_the_colon(text, name):
 
 def test_words_of_a_long_line_are_spread_over_its_time():
     line = Line(Segment(0, 4 * STEP), "one two three four")
-    assert Talk([line], unrelated).texts == ["one", "two", "three", "four"]
+    assert Talk([line], 4 * STEP, unrelated).texts == ["one", "two", "three", "four"]
+
+
+def test_lines_that_name_absurd_times_take_no_memory():
+    line = Line(Segment(0, 1e12), "one two three four")
+    assert len(Talk([line], 60.0, unrelated).texts) == 4
 
 
 def test_a_question_about_all_of_a_topic_finds_more():

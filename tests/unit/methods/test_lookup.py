@@ -148,6 +148,14 @@ def test_an_account_has_several_sentences_and_cites_the_stretch():
     assert "costs four euros more" in prompts[0]
 
 
+def test_no_stretch_ends_after_the_film():
+    footage = TestFootage(97, lines=TALK[:4])
+    question = Question("What do they think of the plain battery for the first version?")
+    answer, _ = asked("Then they take it, for a solar one costs euros more.", question, footage)
+    assert answer.status == "answered"
+    assert max(each.segment.end for each in answer.evidence[:1]) == 97
+
+
 def test_sentences_of_an_account_that_were_not_said_are_dropped():
     footage = TestFootage(400, lines=TALK)
     question = Question("Why did they choose the plain battery?")

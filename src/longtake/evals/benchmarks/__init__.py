@@ -1,6 +1,6 @@
 """Benchmarks, read in the formats their authors publish.
 
-To add one, write a module with an :class:`BenchmarkInfo` and register it under a name: in
+To add one, write a module with a :class:`BenchmarkInfo` and register it under a name: in
 :data:`longtake.registry.benchmarks`, or from another package through an entry point::
 
     [project.entry-points."longtake.benchmarks"]

@@ -156,10 +156,10 @@ class Lookup:
         if spoken and not question.options:
             whole = asks_about_all(question.text)
             if whole or wants_account(question, spoken):
-                told = self.tell(footage, question, spoken, run, whole=whole)
+                answer = self.tell(footage, question, spoken, run, whole=whole)
                 # what nobody says may be written
-                if told.status == "answered" or len(spoken) == len(passages):
-                    return told
+                if answer.status == "answered" or len(spoken) == len(passages):
+                    return answer
         with step("search"):
             queries = queries_of(footage, question)  # 2
             found = self.search(footage, question, queries, passages)  # 4
@@ -245,17 +245,17 @@ class Lookup:
     ) -> Answer:
         """An account of what is said about the question, or about everything."""
         with step("search"):
-            talk = Talk(lines, footage.meanings)
-            spoken = utterances(lines)
-            stretches = find_stretches(talk.scores([question.text]), question.text)  # A
+            talk = Talk(lines, footage.duration, footage.meanings)
             if whole:
                 stretches = thirds(lines)
+            else:
+                stretches = find_stretches(talk.scores([question.text]), question.text)  # A
+            spoken = utterances(lines)
             shown = closest(footage, question.text, spoken, stretches, self.max_words, whole=whole)
         note("looked_up", lines=len(lines), passages=len(shown), stretch="")
         if not shown:
             return not_found()
         with step("answer"):
-            told = [f"[{clock(line.segment.start)}] {line.text}" for line in shown]
             text = ask(
                 run["llm"],
                 "lookup/tell",
@@ -263,17 +263,20 @@ class Lookup:
                 max_tokens=200,
                 question=question,
                 length=length(footage),
-                passages=told,
+                passages=[f"[{clock(line.segment.start)}] {line.text}" for line in shown],
             )  # B
         kept = supported(text, question.text, shown)  # C
         if not kept:
             note("not_held", answer=text)
             return not_found()
         account = " ".join(kept)
-        if not whole:  # D
-            stretches = find_stretches(talk.scores([question.text, account]), question.text, 2)
         holders = list(dict.fromkeys(kept.values()))
-        return Answer(text=account, evidence=tuple(cited(stretches, holders, whole=whole)))
+        if whole:
+            return Answer(text=account, evidence=tuple(cited([], holders)))
+        again = find_stretches(talk.scores([question.text, account]), question.text, 2)  # D
+        # the last bin may end after the film
+        stretches = [Segment(each.start, min(each.end, footage.duration)) for each in again]
+        return Answer(text=account, evidence=tuple(cited(stretches, holders)))
 
 
 def wants_account(question: Question, spoken: Sequence[Line]) -> bool:
@@ -317,8 +320,8 @@ def utterances(lines: Sequence[Line]) -> list[Line]:
         for sentence in said:
             # a sentence lasts as long as its letters
             end = min(line.segment.end, start + line.segment.duration * len(sentence) / letters)
-            told = f"{name}: {sentence}" if name else sentence
-            parts.append(Line(Segment(start, max(start, end)), told))
+            labelled = f"{name}: {sentence}" if name else sentence
+            parts.append(Line(Segment(start, max(start, end)), labelled))
             start = max(start, end)
     return parts
 
@@ -379,25 +382,25 @@ def supported(account: str, question: str, shown: Sequence[Line]) -> dict[str, L
     in_question = lexical.lemmas([question])
     everything = " ".join(line.text for line in shown)
     kept: dict[str, Line] = {}
-    told: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
     for sentence in sentences(account):
         wanted = lexical.lemmas([sentence]) - in_question
         # an account has words of its own, such as "suggests", so that half of the words is enough
-        if wanted <= told or ranking.held(sentence, wanted, everything) < 0.5:
+        if wanted <= known or ranking.held(sentence, wanted, everything) < 0.5:
             continue
         shares = [ranking.held("", wanted, line.text) for line in shown]
         holder = shown[int(np.argmax(shares))]
         if contradicts(sentence, holder.text, question) is None:
             kept[sentence] = holder
-            told |= wanted
+            known |= wanted
     return kept
 
 
-def cited(stretches: Sequence[Segment], holders: Sequence[Line], *, whole: bool) -> list[Evidence]:
+def cited(stretches: Sequence[Segment], holders: Sequence[Line]) -> list[Evidence]:
     """The stretches with what was said in them, and what holds a sentence but lies elsewhere."""
     evidence = []
     elsewhere = list(holders)
-    for stretch in [] if whole else stretches:
+    for stretch in stretches:
         inside = [line for line in holders if line.segment.middle in stretch]
         elsewhere = [line for line in elsewhere if line not in inside]
         text = " ".join(line.text for line in inside)
