@@ -178,6 +178,14 @@ def film_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def inline_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have evaluations ask in this process, where a test is not about processes."""
+    from support.working import Inline
+
+    monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
+
+
+@pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Run a command as a user would: its exit code, standard output and standard error."""
 

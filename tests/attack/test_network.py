@@ -105,7 +105,7 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
 def watched(tmp_path_factory: pytest.TempPathFactory, lend_models) -> tuple[dict, str, Path]:
     """What the commands did: the report, the log (empty without strace) and their folder.
 
-    Slow: it is every command, and each that serves is left alone for five seconds.
+    Slow: it is every command, and each that serves is left alone for two seconds.
     """
     folder = tmp_path_factory.mktemp("watched")
     lend_models(folder / "cache")

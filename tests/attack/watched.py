@@ -18,7 +18,7 @@ from pathlib import Path
 
 REACHING = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
 LOCAL = ("127.0.0.1", "::1", "localhost", "", None)
-SERVING = 5.0
+SERVING = 2.0
 """Seconds after which a command that serves is interrupted."""
 
 attempts: list[str] = []

@@ -1,4 +1,4 @@
-"""lab run: the evaluation core on worlds with known truth."""
+"""lab run: the evaluation core on worlds with known truth; compare: every method on one question."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ from longtake.evals.experiment import with_acuity
 from longtake.evals.runner import Solver, answer_one, score
 from longtake.lab.film import make_world, write_world
 from longtake.lab.model import parse
+from longtake.registry import methods
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 from longtake.server.app import serving
 from longtake.server.openai.simulated import SimulatedService
+
+
+pytestmark = pytest.mark.usefixtures("inline_workers")
 
 
 def solve_all(benchmark, method, model, **fields):
@@ -178,13 +182,20 @@ def test_a_served_model_answers_the_same():
 
 
 @pytest.fixture(scope="module")
-def films(tmp_path_factory):
+def films(tmp_path_factory, lend_models):
+    """A folder with the film of a world of two minutes, the shortest that has questions."""
     folder = tmp_path_factory.mktemp("films")
     write_world(make_world(4, 2), folder / "4_2")
+    lend_models(folder / "cache")
     return folder
 
 
-@pytest.mark.usefixtures("prepared_models")
+@pytest.fixture
+def one_index(films, monkeypatch):
+    monkeypatch.setenv("LONGTAKE_CACHE", str(films / "cache"))
+
+
+@pytest.mark.usefixtures("one_index")
 @pytest.mark.parametrize("method", ["uniform", "videoagent"])
 def test_the_film_and_its_script_give_the_same_answers(films, method):
     drawn, encoded = lab([4], 2, 6), lab([4], 2, 6, films=films)
@@ -194,7 +205,7 @@ def test_the_film_and_its_script_give_the_same_answers(films, method):
 
 
 def test_symphony_ends_whatever_replies_look_like_and_however_the_server_fails():
-    benchmark = lab([4], 10, 6)
+    benchmark = lab([4], 10, 3)
     ends = {"answered", "unsupported", "abstained", "not_credible"}
     spoilt = solve_all(benchmark, "symphony", "lab/acuity=0.8,json_faults=0.3")
     assert {row["status"] for row in spoilt.rows} <= ends
@@ -212,3 +223,42 @@ def test_worlds_without_questions_are_refused_in_words(run):
     code, out, err = run("lab", "run", "--method", "blind", *few)
     assert (code, out) == (2, "")
     assert "have no questions" in err
+
+
+# simulated models see the pictures themselves; reading and listening would take longer than they do
+BLIND = ("--set", "perception.reader=false", "--set", "perception.listener=none")
+# enough to part two minutes into blocks
+FEW = ("--set", "a4vl.events.max_feature_frames=40")
+SIMULATED = ("--model", "lab/acuity=1", "--no-verify", *BLIND, *FEW)
+
+
+@pytest.mark.usefixtures("one_index")
+def test_all_methods_side_by_side(films, run):
+    """Slow: it indexes two minutes for nine methods."""
+    asked = next(asked for asked in make_world(4, 2).questions if asked.kind == "needle")
+    options = [word for option in asked.question.options for word in ("--option", option)]
+    film = films / "4_2" / "film.mp4"
+    code, out, err = run("compare", film, asked.question.text, *options, *SIMULATED, "--json")
+    assert code == 0, err
+    rows = {row["method"]: row for row in json.loads(out)["results"]}
+    assert set(rows) == set(methods.names())
+    # lookup sees no pictures, so it abstains if the answer is neither said nor written
+    looking = [row for name, row in rows.items() if name != "lookup"]
+    assert {row["status"] for row in looking} == {"answered"}
+    sighted = [
+        name for name, row in rows.items() if name != "blind" and row["choice"] == asked.answer
+    ]
+    assert len(sighted) >= len(rows) - 3, rows  # two minutes hold few needles that nobody finds
+    for name in sighted:
+        assert all(0 <= cited["start"] <= 120 for cited in rows[name]["evidence"])
+
+
+@pytest.mark.usefixtures("one_index")
+def test_a_budget_ends_each_method_by_itself(films, run):
+    limited = [*SIMULATED, "--max-calls", "2"]
+    code, out, err = run("compare", films / "4_2" / "film.mp4", "Who lifts it?", *limited, "--json")
+    assert code == 0, err
+    statuses = {row["method"]: row["status"] for row in json.loads(out)["results"]}
+    assert set(statuses) == set(methods.names())
+    assert set(statuses.values()) <= {"answered", "abstained", "budget_spent"}
+    assert statuses["symphony"] == "budget_spent"

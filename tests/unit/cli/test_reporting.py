@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.server import Send, serve
+from support.working import Inline
 
 from longtake import cli
 from longtake.cli import eval as eval_module
@@ -27,6 +28,8 @@ def nextqa(folder: Path, video: str) -> Path:
     return folder
 
 
+pytestmark = pytest.mark.usefixtures("inline_workers")
+
 LAB = ("lab-captions", "--of", "seeds=0-0", "--of", "minutes=3", "--of", "questions=2")
 SIMULATED = ("--model", "lab/acuity=1")
 
@@ -40,6 +43,7 @@ def runs(tmp_path_factory):
     folders = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LONGTAKE_CACHE", str(base / "cache"))
+        patch.setattr("longtake.evals.runner.Processes", Inline)
         for name, arguments in benchmarks.items():
             for method in ("blind", "uniform"):
                 folder = base / f"{name}-{method}"

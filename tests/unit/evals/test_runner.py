@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import runpy
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from processes import SECRET, Captions, masked
+from support.working import Inline
 
 from longtake._util.process_pool import spawn
 from longtake.config import AnswerSettings, Settings
@@ -66,6 +68,7 @@ def test_errors_are_results_and_count_as_wrong(tmp_path):
     assert len(scored.rows) == 6
 
 
+@pytest.mark.usefixtures("inline_workers")
 def test_a_run_continues_where_it_stopped(tmp_path):
     folder, log = RunFolder(tmp_path / "run"), tmp_path / "log"
     whole = evaluate(solver(log=str(log)), benchmark(), folder)
@@ -81,6 +84,7 @@ def test_a_run_continues_where_it_stopped(tmp_path):
     assert len(ids) == len(set(ids)) == 6
 
 
+@pytest.mark.usefixtures("inline_workers")
 def test_only_errors_are_tried_again(tmp_path):
     folder, log = RunFolder(tmp_path / "run"), tmp_path / "log"
     evaluate(solver(log=str(log)), benchmark(broken=True), folder)
@@ -90,6 +94,7 @@ def test_only_errors_are_tried_again(tmp_path):
     assert sum(1 for _ in (folder.path / "results.jsonl").open()) == 7
 
 
+@pytest.mark.usefixtures("inline_workers")
 def test_a_different_spec_is_rejected_and_the_difference_named(tmp_path):
     folder = RunFolder(tmp_path / "run")
     evaluate(solver(), benchmark(), folder)
@@ -103,6 +108,7 @@ def test_a_different_spec_is_rejected_and_the_difference_named(tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("inline_workers")
 def test_the_spec_has_everything_that_determines_the_results(tmp_path):
     folder, asked = RunFolder(tmp_path / "run"), benchmark(count=1)
     settings = Settings(models={"mine": OpenAIEntry(model="a")})
@@ -153,6 +159,7 @@ def test_a_full_disk_ends_the_run_and_is_no_result(tmp_path):
     assert {row["video"] for row in folder.results().values()} == {"v0", "v1"}
 
 
+@pytest.mark.usefixtures("inline_workers")
 def test_one_process_at_a_time_works_on_a_run(tmp_path):
     folder = RunFolder(tmp_path / "run")
     with folder.working(), pytest.raises(RunError, match="another process"):
@@ -163,6 +170,7 @@ def test_one_process_at_a_time_works_on_a_run(tmp_path):
         evaluate(solver(), benchmark(), RunFolder(tmp_path / "file"))
 
 
+@pytest.mark.usefixtures("inline_workers")
 def test_results_without_a_spec_and_damaged_ones_are_rejected_by_name(tmp_path):
     folder = RunFolder(tmp_path / "run")
     evaluate(solver(), benchmark(), folder)
@@ -211,7 +219,7 @@ def lines(folder):
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
-def test_killed_and_resumed_equals_unbroken(tmp_path):
+def test_killed_and_resumed_equals_unbroken(tmp_path, monkeypatch):
     """A run that is killed at a random moment gives the same results, one per question.
 
     It takes long because each start is three processes; ``make chaos`` kills for an hour.
@@ -243,14 +251,13 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
     paths = [str(tmp_path), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
-    def finish(run):
-        command = [sys.executable, str(driver), str(run)]
-        subprocess.run(command, env=environment, check=True, timeout=120)
-
-    finish(unbroken)
+    with monkeypatch.context() as patch:
+        patch.setattr("longtake.evals.runner.Processes", Inline)
+        runpy.run_path(str(driver))["go"](unbroken)
     moments = random.Random()
     slowly = {**environment, "TEST_PAUSE": "0.02"}
-    process = subprocess.Popen([sys.executable, str(driver), str(folder)], env=slowly)
+    command = [sys.executable, str(driver), str(folder)]
+    process = subprocess.Popen(command, env=slowly)
     enough = moments.randint(1, 9)
     while process.poll() is None and lines(folder) < enough:
         time.sleep(0.005)
@@ -258,7 +265,7 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
     assert process.poll() is None  # still at work
     process.kill()
     process.wait()
-    finish(folder)
+    subprocess.run(command, env=environment, check=True, timeout=120)
 
     def rows(run):
         lines = (run / "results.jsonl").read_text().splitlines()
