@@ -12,9 +12,8 @@ import numpy as np
 from longtake.config import Settings
 from longtake.evals.benchmarks.lab import LabSource
 from longtake.footage.protocol import Footage
-from longtake.lab.encoder import LabEncoder
 from longtake.lab.facts import sentence
-from longtake.lab.footage import LabFootage
+from longtake.lab.footage import LabEncoder, LabFootage
 from longtake.lab.library import captions
 from longtake.lab.prompt import Eyes
 from longtake.lab.world import make_script

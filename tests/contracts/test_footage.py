@@ -9,9 +9,8 @@ from longtake.config import PerceptionSettings, Settings
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.store import Store
-from longtake.lab.encoder import LabEncoder
 from longtake.lab.film import make_world, write_world
-from longtake.lab.footage import LabFootage
+from longtake.lab.footage import LabEncoder, LabFootage
 from longtake.perception.loader import PerceptionModels
 from longtake.types import Segment
 

@@ -40,7 +40,6 @@ from longtake.runner.rendering import (
     with_footnotes,
 )
 from longtake.runner.session import Session
-from longtake.tracing.console import ConsoleSink
 from longtake.tracing.events import (
     ChatCalled,
     Event,
@@ -50,7 +49,7 @@ from longtake.tracing.events import (
     Sink,
     StepBegan,
 )
-from longtake.tracing.sinks import Meter
+from longtake.tracing.sinks import ConsoleSink, Meter
 from longtake.types import GIVEN, Answer, Evidence, Question, Result, Segment, Usage
 from longtake.video.clip import cut, write_subtitles
 from longtake.video.pictures import encoded

@@ -19,7 +19,7 @@ from longtake import config
 from longtake._util import replacing
 from longtake.cli.answers import PLAYERS
 from longtake.config import Settings
-from longtake.config.vendors import Preset
+from longtake.config.entries import Preset
 from longtake.errors import ConfigError
 from longtake.llm.capabilities import BIASED
 from longtake.llm.catalog import Key, ModelCatalog, download_of, found_keys, found_servers

@@ -15,8 +15,7 @@ from longtake.cli.discovery import probed_chat, pull_weights, show_report
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, progress, say
 from longtake.config import Settings
-from longtake.config.entries import LocalEntry
-from longtake.config.vendors import PRESETS, Preset
+from longtake.config.entries import PRESETS, LocalEntry, Preset
 from longtake.errors import LongtakeError, ModelError, unknown
 from longtake.llm.catalog import DOWNLOADS, ModelCatalog, is_listening, suggestions
 from longtake.llm.probe import measure_bias

@@ -13,8 +13,7 @@ import click
 from longtake import config, registry
 from longtake.cli.output import say
 from longtake.config import BudgetSettings
-from longtake.config.entries import BUILTIN_MODELS
-from longtake.config.vendors import PRESETS
+from longtake.config.entries import BUILTIN_MODELS, PRESETS
 from longtake.errors import ConfigError, check_limit
 from longtake.runner.assignment import (
     BUILT_IN_METHOD,

@@ -27,8 +27,8 @@ from longtake.registry import methods
 from longtake.runner.films import open_film
 from longtake.runner.session import Session, solve, with_option_text
 from longtake.tracing import trace as traces
-from longtake.tracing.console import ConsoleSink
 from longtake.tracing.events import Answered, ChatCalled, Failed, RunStarted, Stream
+from longtake.tracing.sinks import ConsoleSink
 from longtake.tracing.trace import Trace
 from longtake.types import Answer, Question, Result
 

@@ -27,7 +27,7 @@ from longtake.cli.discovery import (
 from longtake.cli.options import common, debug
 from longtake.cli.output import emit_json, on_terminal, progress, rows, say
 from longtake.config import Settings
-from longtake.config.vendors import Preset
+from longtake.config.entries import Preset
 from longtake.errors import ConfigError, ModelError
 from longtake.llm.catalog import ModelCatalog, offered_models
 from longtake.llm.probe import ProbeReport, probe

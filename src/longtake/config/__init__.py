@@ -23,9 +23,14 @@ from typing import Any, Literal
 
 import platformdirs
 
-from longtake.config.entries import BUILTIN_MODELS, ModelEntry, field_names, overlay_entry
+from longtake.config.entries import (
+    BUILTIN_MODELS,
+    ModelEntry,
+    field_names,
+    overlay_entry,
+    preset_entry,
+)
 from longtake.config.overlay import Layer, as_table, number, overlay, renamed, trusted
-from longtake.config.vendors import preset_entry
 from longtake.errors import ConfigError, check_limit, unknown
 
 

@@ -15,8 +15,16 @@ from typing import Any
 
 from longtake import registry
 from longtake.config import Settings, cache_folder
-from longtake.config.entries import ENTRIES, LocalEntry, ModelEntry, OpenAIEntry, checked
-from longtake.config.vendors import PRESETS, Preset, preset_entry
+from longtake.config.entries import (
+    ENTRIES,
+    PRESETS,
+    LocalEntry,
+    ModelEntry,
+    OpenAIEntry,
+    Preset,
+    checked,
+    preset_entry,
+)
 from longtake.errors import ConfigError, ModelError, unknown
 from longtake.llm.backend import AnyBackend, FrameDescriber, Opening
 from longtake.llm.budget import REAL, Clock

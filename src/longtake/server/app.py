@@ -41,7 +41,7 @@ from longtake.server.films import NoSuchFilm, public_message
 from longtake.server.journal import JournalUnwritable
 from longtake.server.openai import routes as openai
 from longtake.server.options import ServeOptions, log_as_json
-from longtake.server.routes import films, library, media, page, runs
+from longtake.server.routes import films, media, page, runs
 from longtake.server.routes.runs import EventStreams
 from longtake.server.runs import QueueFull
 from longtake.server.security import AccessKeys, Guard, open_keys, token_file
@@ -102,7 +102,8 @@ def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:
     app.add_exception_handler(LongtakeError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     # the page and programs use the same routes
-    for router in (page.about_router, films.router, library.router, media.router, runs.router):
+    routers = (page.about_router, films.router, films.library_router, media.router, runs.router)
+    for router in routers:
         app.include_router(router, prefix=API)
     app.include_router(openai.router, prefix="/v1")
     if tools is not None:

@@ -14,7 +14,7 @@ from support.server import Send, completion, serve
 from longtake import config
 from longtake.cli import setup as command
 from longtake.cli.discovery import Advice, Findings, advise, with_setting, write_setting
-from longtake.config import vendors
+from longtake.config import entries
 from longtake.errors import ConfigError
 from longtake.llm import catalog
 
@@ -56,10 +56,10 @@ def ollama(monkeypatch):
 
     with serve(act) as served:
         port = int(served.url.rpartition(":")[2].partition("/")[0])
-        real = next(each for each in vendors.PRESETS if each.label == "Ollama")
+        real = next(each for each in entries.PRESETS if each.label == "Ollama")
         near = dataclasses.replace(real, base_url=served.url, port=port)
-        others = [each for each in vendors.PRESETS if not each.is_server]
-        monkeypatch.setattr(vendors, "PRESETS", (*others, near))
+        others = [each for each in entries.PRESETS if not each.is_server]
+        monkeypatch.setattr(entries, "PRESETS", (*others, near))
         monkeypatch.setattr(catalog, "PRESETS", (*others, near))
         yield served
 
@@ -106,7 +106,7 @@ def test_yes_takes_a_server_on_this_machine_and_no_key(run, monkeypatch, ollama)
 
 def test_a_key_is_offered_with_where_things_would_go(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-marked")
-    monkeypatch.setattr(catalog, "PRESETS", vendors.PRESETS)
+    monkeypatch.setattr(catalog, "PRESETS", entries.PRESETS)
     found = dataclasses.replace(NOTHING, keys=catalog.found_keys())
     first, last = command.choices(found)
     assert "api.anthropic.com" in first.line

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from longtake.config import Settings, load, merge
+from longtake.config.entries import PRESETS, preset_entry
 from longtake.config.overlay import Layer
-from longtake.config.vendors import PRESETS, preset_entry
 from longtake.errors import ConfigError
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.capabilities import Capabilities

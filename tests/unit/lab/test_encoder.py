@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from longtake.lab.encoder import LabEncoder
 from longtake.lab.facts import wish
-from longtake.lab.footage import LabFootage
+from longtake.lab.footage import LabEncoder, LabFootage
 from longtake.lab.world import make_script
 from longtake.perception.protocols import ImageTextEncoder
 from longtake.types import Frame

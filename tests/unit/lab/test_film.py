@@ -16,9 +16,8 @@ from longtake.errors import ConfigError
 from longtake.index.film import Film
 from longtake.index.store import Store
 from longtake.lab import frame_code
-from longtake.lab.encoder import LabEncoder
 from longtake.lab.film import make_world, read_script, write_world
-from longtake.lab.footage import LabFootage
+from longtake.lab.footage import LabEncoder, LabFootage
 from longtake.lab.world import dump
 from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.perception.ocr import RapidReader

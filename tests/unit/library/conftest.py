@@ -6,7 +6,7 @@ import pytest
 from unit.library.shelf import SETTINGS
 
 from longtake.config import cache_folder
-from longtake.lab.encoder import LabEncoder
+from longtake.lab.footage import LabEncoder
 from longtake.library import Library
 from longtake.perception.loader import PerceptionModels
 

@@ -11,7 +11,7 @@ from unit.library.shelf import add, film
 
 from longtake.config import IndexSettings
 from longtake.errors import MediaError, RunError
-from longtake.lab.encoder import LabEncoder
+from longtake.lab.footage import LabEncoder
 from longtake.library import Library
 from longtake.library.add import Adder, rebuild, watch
 from longtake.library.collection import problems, status

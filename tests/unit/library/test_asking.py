@@ -9,9 +9,8 @@ import pytest
 
 from longtake.config import AnswerSettings, BudgetSettings, Settings
 from longtake.errors import MediaError
-from longtake.lab.encoder import LabEncoder
 from longtake.lab.facts import sentence
-from longtake.lab.footage import LabFootage
+from longtake.lab.footage import LabEncoder, LabFootage
 from longtake.lab.library import make_library
 from longtake.library import Library, ask_library
 from longtake.library.catalog import Facts

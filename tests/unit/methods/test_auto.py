@@ -12,7 +12,15 @@ from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, ModelError
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card
-from longtake.methods.auto.method import Auto, shipped
+from longtake.methods.auto.method import (
+    Auto,
+    closest_lines,
+    closest_moments,
+    in_turns,
+    merged,
+    shipped,
+    split,
+)
 from longtake.methods.auto.plan import (
     NOTHING,
     Needs,
@@ -26,7 +34,6 @@ from longtake.methods.auto.plan import (
     plan,
     unaffordable,
 )
-from longtake.methods.auto.search import closest_lines, closest_moments, in_turns, merged, split
 from longtake.methods.base import FULL, SMALL, configure, name_of
 from longtake.methods.lookup.method import Lookup
 from longtake.runner.session import Session, solve

@@ -11,7 +11,7 @@ from unit.library.shelf import SETTINGS, add
 from unit.library.shelf import film as make_film
 
 from longtake.config import AnswerSettings
-from longtake.lab.encoder import LabEncoder
+from longtake.lab.footage import LabEncoder
 from longtake.library import Library
 from longtake.perception.loader import PerceptionModels
 from longtake.server.library import Watcher

@@ -10,7 +10,7 @@ import pytest
 from films import FILMS, Recipe, read_number, x264
 from PIL import Image
 
-from longtake.server.playback import Plan, Playback, PlaybackStreams, plan
+from longtake.server.routes.media import Plan, Playback, PlaybackStreams, plan
 from longtake.video.video import Video
 
 SPOKEN = Recipe("spoken.mkv", count=60, sound_from=0.0)

@@ -12,9 +12,8 @@ from longtake.errors import ConfigError
 from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, BenchmarkQuestion, LabelledQuestion
 from longtake.footage.plain import CaptionedFootage
 from longtake.footage.protocol import Footage
-from longtake.lab.encoder import LabEncoder
 from longtake.lab.facts import sentence
-from longtake.lab.footage import LabFootage
+from longtake.lab.footage import LabEncoder, LabFootage
 from longtake.lab.profile import CURRENT
 from longtake.lab.questions import make_questions
 from longtake.lab.world import MOST_MINUTES, MOST_SEED, make_script
