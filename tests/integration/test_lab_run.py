@@ -1,4 +1,4 @@
-"""lab run: the evaluation core on worlds with known truth; compare: every method on one question."""
+"""lab run: evaluation on worlds with known truth; compare: every method on one question."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 from longtake.server.app import serving
 from longtake.server.openai.simulated import SimulatedService
-
 
 pytestmark = pytest.mark.usefixtures("inline_workers")
 
