@@ -1,15 +1,18 @@
-"""Finds the stretches of a talk that are about a query.
+"""Finds the stretch of a talk that is about a query.
 
 A discussion seldom repeats the words of a question in one line, so lines are too small to find it::
 
     1  cut the talk into bins of 15 seconds
-    2  score each bin: BM25 over the minute around it, closeness in meaning over three bins, and,
-       where the query names a speaker, that speaker's share of the words; z-scores, added
-    3  a stretch is the run of bins with the greatest sum of score minus threshold
+    2  compare each bin with the query: BM25 over the minute around it, closeness in meaning, and,
+       where the query names a speaker, that speaker's share of the words; each smoothed over three
+       bins, as standard deviations from its mean
+    3  p ← the probability that a bin is part of the evidence, by logistic regression
+    4  the stretch is the run of bins with the greatest expected F1: 2 Σ p in the run, over the
+       length of the run plus Σ p everywhere
 
-Bins, windows, equal weights and thresholds come from ``meetings`` (46 meetings); finer tuning did
-not carry over from one half of the teams to the other. ``benchmarks/meetings.py`` prints what is
-found with them, and with thresholds that are chosen on the other teams.
+The weights are fitted to the 301 questions of ``meetings`` (46 meetings of 11 to 46 minutes), of
+which ``benchmarks/meetings.py`` prints what is found with them, and with weights that are fitted to
+the other teams' meetings. There the evidence grows with the length of a meeting.
 """
 
 from __future__ import annotations
@@ -27,8 +30,8 @@ from longtake.types import Line, Segment
 
 STEP = 15.0
 """Seconds of a bin."""
-THRESHOLDS = (1.0, 0.3)
-"""Score that a bin adds to a stretch from; the lower one is for questions about all of a topic."""
+WEIGHTS = (0.25, 0.4, 0.7, 0.9, -2.5)
+"""Of shared words, meaning, a named speaker, a question about all of a topic, and the constant."""
 _BROAD = re.compile(r"\b(?:summar|describe|overview)", re.IGNORECASE)
 _SPEAKER = re.compile(r"([^\W\d_][\w .'’-]{0,40}):\s")
 
@@ -37,7 +40,7 @@ Meanings = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 class Talk:
-    """What is said in a film, in bins; queries are compared with it."""
+    """What is said in a film, in bins."""
 
     def __init__(self, lines: Sequence[Line], duration: float, meanings: Meanings) -> None:
         self._meanings = meanings
@@ -66,14 +69,28 @@ class Talk:
             for number in range(count)
         ]
 
-    def scores(self, queries: Sequence[str]) -> NDArray[np.float64]:
-        """How much each bin has to do with the queries, in standard deviations, added up."""
+    def features(self, question: str, drafts: Sequence[str] = ()) -> NDArray[np.float64]:
+        """A row per bin, in the order of :data:`WEIGHTS`.
+
+        A draft of the answer is a further query: it has words that the question does not have.
+        """
+        queries = [question, *drafts]
         rows = self._meanings([*queries, *self.texts]).astype(np.float64)
-        total = np.zeros(len(self.texts))
-        for query, row in zip(queries, rows, strict=False):
-            closeness = _smoothed(rows[len(queries) :] @ row)
-            total += _standard(bm25(query, self._windows)) + _standard(closeness)
-        return total + _standard(_smoothed(self._named(queries[0]))) / 2
+        meaning = rows[len(queries) :] @ rows[: len(queries)].T
+        by_words = np.stack([bm25(query, self._windows) for query in queries], axis=1)
+        named = self._named(question)
+        columns = [
+            _standard(_smoothed(_standard(values).mean(axis=1)))
+            for values in (by_words, meaning, named[:, None])
+        ]
+        is_broad = np.full(len(self.texts), _BROAD.search(question) is not None)
+        return np.stack([*columns, is_broad, np.ones(len(self.texts))], axis=1)
+
+    def find(self, question: str, drafts: Sequence[str] = ()) -> Segment:
+        """The stretch that is about a question."""
+        logits = self.features(question, drafts) @ np.array(WEIGHTS)
+        first, last = expected_best(1 / (1 + np.exp(-logits)))
+        return Segment(first * STEP, last * STEP)
 
     def _named(self, query: str) -> NDArray[np.float64]:
         """The share of each bin's words that is said by speakers whom the query names."""
@@ -86,27 +103,20 @@ class Talk:
         return np.array(shares)
 
 
-def find(
-    scores: NDArray[np.float64],
-    query: str,
-    queries: int = 1,
-    *,
-    max_stretches: int = 2,
-    thresholds: tuple[float, float] = THRESHOLDS,
-) -> list[Segment]:
-    """The stretches with the greatest scores of that many queries, the best first; at least one."""
-    threshold = thresholds[_BROAD.search(query) is not None] * queries
-    left = scores - threshold
-    found: list[tuple[float, Segment]] = []
-    for _ in range(max_stretches):
-        first, last = best_run(left)
-        gain = float(left[first:last].sum())
-        # a second stretch counts if it is nearly as good as the first
-        if found and gain < 0.6 * found[0][0]:
-            break
-        found.append((gain, Segment(first * STEP, last * STEP)))
-        left[first:last] = -np.inf
-    return [segment for _, segment in found]
+def expected_best(probabilities: NDArray[np.float64]) -> tuple[int, int]:
+    """Where the run with the greatest expected F1 begins and ends.
+
+    Its ratio is a threshold above which no run adds anything, so the threshold is raised to the
+    ratio of the best run until it stays (Dinkelbach 1967).
+    """
+    everywhere = float(probabilities.sum())
+    ratio = -1.0
+    while True:
+        first, last = best_run(probabilities - ratio)
+        raised = float(probabilities[first:last].sum()) / (last - first + everywhere)
+        if raised <= ratio:
+            return first, last
+        ratio = raised
 
 
 def best_run(gains: NDArray[np.float64]) -> tuple[int, int]:
@@ -143,9 +153,10 @@ def bm25(query: str, documents: Sequence[Counter[str]]) -> NDArray[np.float64]:
 
 
 def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values as standard deviations from their mean."""
-    deviation = float(values.std())
-    return (values - values.mean()) / deviation if deviation > 1e-9 else np.zeros_like(values)
+    """Each column as standard deviations from its mean; zeros where all values are the same."""
+    deviations = values.std(axis=0)
+    centred = values - values.mean(axis=0)
+    return np.where(deviations > 1e-9, centred / np.maximum(deviations, 1e-9), 0.0)
 
 
 def _smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,11 +16,11 @@
 An open question that asks for more than a fact (why, what did they think of, summarize) is answered
 with an account of what is said::
 
-    A  stretches ← where the talk is about the question
+    A  stretch ← where the talk is about the question
     B  tell in a few sentences what is said there, from the sentences closest to the question
     C  drop every sentence that holds nothing new, or whose words were not said; if none is left,
        say that it was not found
-    D  search again, with question and account: cite the stretches found, with what was said there
+    D  search again, with question and account: cite the stretch found, with what was said there
 
 When something is said is told without a model: the moment of the passage that bears on it most.
 
@@ -62,7 +62,6 @@ from longtake.algorithms.question_kinds import (
 )
 from longtake.algorithms.scope import scope
 from longtake.algorithms.stretches import Talk, speaker
-from longtake.algorithms.stretches import find as find_stretches
 from longtake.errors import check_least
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
@@ -246,10 +245,7 @@ class Lookup:
         """An account of what is said about the question, or about everything."""
         with step("search"):
             talk = Talk(lines, footage.duration, footage.meanings)
-            if whole:
-                stretches = thirds(lines)
-            else:
-                stretches = find_stretches(talk.scores([question.text]), question.text)  # A
+            stretches = thirds(lines) if whole else [talk.find(question.text)]  # A
             spoken = utterances(lines)
             shown = closest(footage, question.text, spoken, stretches, self.max_words, whole=whole)
         note("looked_up", lines=len(lines), passages=len(shown), stretch="")
@@ -273,10 +269,10 @@ class Lookup:
         holders = list(dict.fromkeys(kept.values()))
         if whole:
             return Answer(text=account, evidence=tuple(cited([], holders)))
-        again = find_stretches(talk.scores([question.text, account]), question.text, 2)  # D
+        stretch = talk.find(question.text, [account])  # D
         # the last bin may end after the film
-        stretches = [Segment(each.start, min(each.end, footage.duration)) for each in again]
-        return Answer(text=account, evidence=tuple(cited(stretches, holders)))
+        stretch = Segment(stretch.start, min(stretch.end, footage.duration))
+        return Answer(text=account, evidence=tuple(cited([stretch], holders)))
 
 
 def wants_account(question: Question, spoken: Sequence[Line]) -> bool:
