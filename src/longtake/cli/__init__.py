@@ -81,7 +81,7 @@ COMMANDS = {
     "events": "Divide a film into blocks where its content changes.",
     "chapters": "Show a film's chapters, or export them.",
     "summary": "Summarise a film, with its chapters.",
-    "search": "Find moments by words: in pictures, on-screen text and speech.",
+    "search": "Find moments by words: in speech, pictures and on-screen text.",
     "library": "Search and ask many films at once.",
     "eval": "Run a method on a benchmark and score it.",
     "calibrate": "Turn confidences into probabilities, and fit when the method auto stops.",

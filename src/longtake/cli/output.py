@@ -118,7 +118,13 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
         TextColumn("left {task.fields[left]}"),
     )
     began = time.perf_counter()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        # results appear above the bar, unless they go elsewhere than to the terminal
+        redirect_stdout=sys.stdout.isatty(),
+    ) as bars:
         task = bars.add_task(visible(what), total=1.0, left="")
 
         def show(share: float) -> None:

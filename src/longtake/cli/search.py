@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +11,25 @@ import click
 
 from longtake._util import visible
 from longtake._util.timecode import clock, parse_range
-from longtake.cli.indexing import is_unread, look_through, show_notes
+from longtake.cli.indexing import LONG, show_notes
 from longtake.cli.options import COUNT, PATH, common
-from longtake.cli.output import emit_json, say
+from longtake.cli.output import emit_json, progress, say
 from longtake.config import Settings
 from longtake.index.film import Film
-from longtake.index.layers import Glimpses
-from longtake.index.search import SearchHit, SearchResult, check_text, stretch_of
+from longtake.index.search import SearchHit, SearchResult, check_text, is_apart, stretch_of
 from longtake.index.search import search as find
-from longtake.index.tasks import SECONDS, glance
+from longtake.index.tasks import FrameTask, IndexTask, OnscreenTask, SpeechTask, build_tasks, spread
 from longtake.runner.films import open_film
+from longtake.types import Segment
 
-SOURCES = {"speech": "speech", "onscreen": "on-screen text", "image": "pictures"}
-"""The sources that 'longtake index' reads, as they are called."""
+READING = {
+    "frames": "looking at the pictures",
+    "speech": "listening",
+    "onscreen": "reading on-screen text",
+}
+"""What is going on while a part of the index is made."""
+NAMES = {"speech": "said", "onscreen": "on screen", "image": "picture"}
+"""What a hit is, by the source that found it."""
 
 
 @click.command()
@@ -33,22 +41,26 @@ SOURCES = {"speech": "speech", "onscreen": "on-screen text", "image": "pictures"
     help="Search only this part, as in 00:10:00-00:20:00; clipped to the film.",
 )
 @click.option("--top", type=COUNT, default=10, show_default=True, help="Most hits per film.")
+@click.option("--unsure", is_flag=True, help="Show the nearest moments too, each after a '?'.")
 @common
 def search(
     paths: tuple[Path, ...],
     text: str,
     within: str | None,
     top: int,
+    unsure: bool,
     settings: Settings,
     as_json: bool,
 ) -> None:
-    """Find moments by words: in pictures, on-screen text and speech.
+    """Find moments by words: in speech, pictures and on-screen text.
 
-    A long film that is new gets a first look of some seconds at what is said and shown. If that
-    does not find the words, its pictures are indexed, which is kept if you interrupt it. Speech and
-    on-screen text are searched as far as 'longtake index' has got; the first line says what has not
-    been read yet. A star marks hits that a source is sure of; the others are the nearest that there
-    is.
+    The first search of a film reads its subtitles, or listens to its sound, and looks at its
+    pictures; what it finds is shown at once. Interrupt it when you have seen enough: what is done
+    is kept. If that finds nothing in a film of less than five minutes, on-screen text is read too;
+    in a longer one it is searched as far as 'longtake index' has read it.
+
+    Only hits that a source is sure of are shown: words that are said or shown, or a picture that
+    stands out.
 
     \b
     Example:
@@ -61,30 +73,72 @@ def search(
         film = open_film(path, settings)
         with show_notes():
             # rejects a part outside the film before the film is indexed
-            stretch_of(film, stretch)
-            result = _glanced(film, text, top) if stretch is None else None
-            if result is None:
-                look_through(film)
-                result = find(film, text, within=stretch, top=top)
-        hits = [_plain(hit) for hit in result.hits]
-        reports.append({"film": str(path), "hits": hits, "covered": result.covered})
+            found = FilmSearch(film, text, stretch_of(film, stretch), top)
+            if not as_json:
+                found.show = _show
+                if len(paths) > 1:
+                    click.echo(visible(f"{path}:"))
+            result = found.run()
+        hits = [hit for hit in result.hits if hit.sure or unsure]
+        reports.append(
+            {"film": str(path), "hits": [_plain(hit) for hit in hits], "covered": result.covered}
+        )
         # each film is shown as soon as it is searched: the next may take minutes to index
         if not as_json:
-            _show(path, result, several=len(paths) > 1)
+            _conclude(film, result, unsure=unsure)
     if as_json:
         emit_json({"text": text, "films": reports})
 
 
-def _glanced(film: Film, text: str, top: int) -> SearchResult | None:
-    """What a first look at a long new film finds; ``None`` if nothing for sure, or not needed."""
-    if not is_unread(film) or film.pictures.has(Glimpses()):
-        return None
-    glance(film)
-    result = find(film, text, top=top, glanced=True)
-    if any(hit.sure for hit in result.hits):
+class FilmSearch:
+    """A search of one film that hears and looks first where that is missing."""
+
+    def __init__(self, film: Film, text: str, stretch: Segment, top: int) -> None:
+        self._film, self._text, self._stretch, self._top = film, text, stretch, top
+        self._frames = FrameTask(film, film.pictures.layers())
+        # decided before anything is built: who builds holds a lock, for which hearing would wait
+        self._looked = self._frames.done()
+        self._shown: list[SearchHit] = []
+        self._nearest_next = True
+        self.show: Callable[[SearchHit], None] = lambda hit: None  # noqa: ARG005
+        """Called with each sure hit as soon as it is found."""
+
+    def run(self) -> SearchResult:
+        """Search, and read on-screen text too if a short film holds nothing else."""
+        film = self._film
+        self._find(pictures=self._looked)
+        self._build([self._frames, SpeechTask(film, self._stretch, self._order)])
+        if film.words.unheard:
+            say(f"the film's speech is left out: {film.words.unheard}")
+        result = self._find()
+        if not self._shown and film.duration < LONG:
+            self._build([OnscreenTask(film)])
+            result = self._find()
         return result
-    say(f"not found in a first look of {SECONDS:.0f} s; now indexing the film's pictures")
-    return None
+
+    def _build(self, parts: Sequence[IndexTask]) -> None:
+        missing = [part for part in parts if not part.done()]
+        build_tasks(self._film, missing, lambda part: progress(READING[part.name]))
+
+    def _find(self, *, pictures: bool = True) -> SearchResult:
+        """Search what is known, and show what is new."""
+        result = find(
+            self._film, self._text, within=self._stretch, top=self._top, pictures=pictures
+        )
+        for hit in result.hits:
+            if hit.sure and is_apart(hit, self._shown) and len(self._shown) < self._top:
+                self._shown.append(hit)
+                self.show(hit)
+        return result
+
+    def _order(self, tiles: list[Segment]) -> list[Segment]:
+        """Sort minutes that are to be heard: by turns near what fits best so far, and all over."""
+        hits = self._find(pictures=self._looked).hits
+        self._nearest_next = not self._nearest_next
+        if hits and self._nearest_next:
+            return sorted(tiles, key=lambda tile: abs(tile.start + tile.end - 2 * hits[0].time))
+        tiles = sorted(tiles)
+        return [tiles[number] for number in spread(len(tiles))]
 
 
 def _plain(hit: SearchHit) -> dict[str, Any]:
@@ -99,21 +153,21 @@ def _plain(hit: SearchHit) -> dict[str, Any]:
     }
 
 
-def _show(path: Path, result: SearchResult, *, several: bool) -> None:
-    if several:
-        click.echo(visible(f"{path}:"))
-    unread = [
-        f"{name} ({result.covered[source]:.0%} known)"
-        for source, name in SOURCES.items()
-        if result.covered[source] < 1
-    ]
-    if unread:
-        say(f"not fully read yet: {', '.join(unread)}; 'longtake index {path}' reads the rest")
-    # said before the list: what comes nearest may be far
-    if not any(hit.sure for hit in result.hits):
-        say("nothing found with confidence" + ("; the nearest are:" if result.hits else ""))
-    for hit in result.hits:
-        star = "*" if hit.sure else " "
-        sources = ", ".join(f"{source} {score:.2f}" for source, score in hit.sources.items())
-        quoted = f"  “{hit.text}”" if hit.text else ""
-        click.echo(visible(f"{star} [{clock(hit.time)}]  {sources:<34}{quoted}"))
+def _show(hit: SearchHit) -> None:
+    sources = ", ".join(NAMES[source] for source in NAMES if source in hit.sources)
+    quoted = f"  “{hit.text}”" if hit.text else ""
+    line = visible(f"{' ' if hit.sure else '?'} [{clock(hit.time)}]  {sources}{quoted}")
+    # named, because click would write past the progress bar
+    click.echo(line, file=sys.stdout)
+
+
+def _conclude(film: Film, result: SearchResult, *, unsure: bool) -> None:
+    """Show unsure hits if they are wanted, and say what was not searched."""
+    nearest = [hit for hit in result.hits if not hit.sure]
+    if len(nearest) == len(result.hits):
+        hint = "; --unsure shows the nearest moments" if nearest and not unsure else ""
+        say(f"nothing found for sure{hint}")
+    for hit in nearest if unsure else ():
+        _show(hit)
+    if film.words.readable is not None and result.covered["onscreen"] < 1:
+        say(f"on-screen text is not all read yet; 'longtake index {film.path}' reads it")

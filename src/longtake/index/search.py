@@ -90,29 +90,25 @@ def stretch_of(film: Film, within: Segment | None) -> Segment:
 
 
 def search(
-    film: Film, text: str, *, within: Segment | None = None, top: int = 10, glanced: bool = False
+    film: Film, text: str, *, within: Segment | None = None, top: int = 10, pictures: bool = True
 ) -> SearchResult:
-    """The moments that fit ``text`` best, among what has been indexed.
+    """The moments that fit ``text`` best, among the words that are known and all pictures.
 
-    With ``glanced``, among the words of a first look alone: pictures are not indexed for it.
+    Without ``pictures``, which would be indexed for it, among the words alone.
     """
     # before anything is computed for a text that cannot match
     check_text(text)
     stretch = stretch_of(film, within)
     speech, onscreen = _line_layers(film)
-    if glanced and film.words.readable is not None:
-        # shots are not known before all frames were decoded
-        onscreen = film.words.readable.exact_key
     found = {
-        "image": [] if glanced else _images(film, text, stretch),
+        "image": _images(film, text, stretch) if pictures else [],
         "speech": _lines(film, text, speech, stretch),
         "onscreen": _lines(film, text, onscreen, stretch),
     }
     # what one source is unsure of must not outvote what another is sure of
     sure = _fuse({source: [hit for hit in hits if hit.sure] for source, hits in found.items()})
-    rest = [hit for hit in _fuse(found) if _apart(hit, sure)]
-    known = covered(film, stretch) | ({"image": 0.0} if glanced else {})
-    return SearchResult([*sure, *rest][:top], known)
+    rest = [hit for hit in _fuse(found) if is_apart(hit, sure)]
+    return SearchResult([*sure, *rest][:top], covered(film, stretch))
 
 
 def covered(film: Film, within: Segment | None = None) -> dict[str, float]:
@@ -137,7 +133,8 @@ def _line_layers(film: Film) -> tuple[LayerKey | None, LayerKey | None]:
     return film.words.speech_key(), readable.key if readable else None
 
 
-def _apart(hit: SearchHit, others: list[SearchHit]) -> bool:
+def is_apart(hit: SearchHit, others: list[SearchHit]) -> bool:
+    """Whether a hit is another moment than all of the others."""
     return all(abs(hit.time - other.time) > APART for other in others)
 
 

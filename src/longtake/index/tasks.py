@@ -25,7 +25,7 @@ from typing import Protocol, TypeAlias, TypeVar
 from longtake._util.cancellation import Stop, stopping
 from longtake.index.film import Film
 from longtake.index.layers import Advance, FrameLayer, Glimpses
-from longtake.index.text_layers import SpeechLayer
+from longtake.index.text_layers import SpeechLayer, TileOrder
 from longtake.types import Segment
 
 T = TypeVar("T")
@@ -165,8 +165,6 @@ class FrameTask:
     def build(self, advance: Advance) -> None:
         """Compute the layers that are missing."""
         self._film.pictures.build(self._layers, advance)
-        # text comes next, and its networks need the memory
-        self._film.senses.free_pictures()
 
     def _missing(self) -> list[FrameLayer]:
         return [layer for layer in self._layers if not self._film.pictures.has(layer)]
@@ -177,8 +175,9 @@ class SpeechTask:
 
     name = "speech"
 
-    def __init__(self, film: Film) -> None:
+    def __init__(self, film: Film, within: Segment | None = None, order: TileOrder = list) -> None:
         self._film, self._words = film, film.words
+        self._within, self._order = within, order
 
     def describe(self) -> str:
         """Which listener is used, or why none is."""
@@ -196,19 +195,17 @@ class SpeechTask:
     def done(self) -> bool:
         """Whether all of the film has been transcribed, or cannot be."""
         layer = self._words.recognised
-        return layer is None or not layer.missing()
+        return layer is None or not layer.missing(self._within)
 
     def build(self, advance: Advance) -> None:
         """Transcribe what is missing."""
-        layer = self._words.recognised
-        if layer is not None:
-            layer.build(advance=advance)
+        self._film.source.ensure(self.done, partial(self.build_held, advance))
 
     def build_held(self, advance: Advance) -> None:
         """The same; call while the folder is ``building``, from any thread."""
         layer = self._words.recognised
         if layer is not None:
-            layer.transcribe(advance=advance)
+            layer.transcribe(self._within, advance, self._order)
             self._film.senses.free_listener()
 
 
@@ -240,6 +237,8 @@ class OnscreenTask:
     def build(self, advance: Advance) -> None:
         """Read what is missing."""
         layer = self._words.readable
+        # reading needs the memory of the networks for pictures, which are done
+        self._film.senses.free_pictures()
         if layer is not None:
             layer.build(advance=advance)
             # its memory has grown to the largest frame, and a server goes on for days

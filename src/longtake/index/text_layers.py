@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,7 @@ class Subtitles:
 TILE = 60.0
 # a word may begin before its tile; a sentence takes a few seconds to end after it
 BEFORE, AFTER = 2.0, 6.0
+TileOrder: TypeAlias = Callable[[list[Segment]], list[Segment]]
 
 
 class SpeechLayer:
@@ -131,12 +132,20 @@ class SpeechLayer:
             lambda: not self.missing(within), lambda: self.transcribe(within, advance)
         )
 
-    def transcribe(self, within: Segment | None = None, advance: Advance = ignore) -> None:
-        """The same; call while the folder is ``building``, from any thread."""
-        tiles = self.missing(within)
-        for done, tile in enumerate(tiles, 1):
+    def transcribe(
+        self, within: Segment | None = None, advance: Advance = ignore, order: TileOrder = list
+    ) -> None:
+        """The same; call while the folder is ``building``, from any thread.
+
+        ``order`` sorts the missing tiles, anew after each one that was heard.
+        """
+        tiles = order(self.missing(within))
+        count = len(tiles)
+        while tiles:
+            tile = tiles.pop(0)
             self.keep(tile, self.hear(tile))
-            advance(done / len(tiles))
+            tiles = order(tiles)
+            advance(1 - len(tiles) / count)
 
     def hear(self, tile: Segment) -> Heard:
         """What is said in a tile and its margins; nothing is stored."""

@@ -227,10 +227,11 @@ def test_the_network_for_pictures_leaves_memory_to_what_comes_next(
     tmp_path, film_folder, lend_models
 ):
     film = Film(FILMS[0].make(film_folder), Store(lend_models(tmp_path / "cache")))
-    (frames,) = [task for task in tasks(film) if task.name == "frames"]
+    _, frames, _, onscreen = tasks(film)
     assert not frames.done()
     frames.build(lambda share: None)
     assert frames.done()
+    onscreen.build(lambda share: None)
     assert film.senses.tagger._session._loaded is None
     # it is loaded again when it is used again
     assert film.senses.tagger.outputs(film.uniform(1)).shape[0] == 1
