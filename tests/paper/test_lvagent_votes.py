@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.talking import Team
 
-from longtake.agents.votes import Opinion, majority, prune, tally
+from longtake.agents.team import Opinion, majority, prune, tally
 from longtake.types import Question
 
 QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))

@@ -106,7 +106,7 @@ def guess(
 
 
 def _in_words(chat: Chat, prompt: str, question: Question, reasoned: bool, slots: Slots) -> Guess:
-    tell = ReasonedWords if reasoned else Words
+    tell: type[ReasonedWords] | type[Words] = ReasonedWords if reasoned else Words
     reply = ask(chat, prompt, tell, question=question, default=None, **slots)
     if reply is None:
         return Guess()
@@ -119,7 +119,7 @@ def _choose(chat: Chat, prompt: str, question: Question, reasoned: bool, slots: 
         odds = letter_odds(chat, prompt, question, **slots)
         if odds:
             return Guess(max(odds, key=odds.__getitem__), odds=odds)
-    choose = ReasonedChoice if reasoned else Choice
+    choose: type[ReasonedChoice] | type[Choice] = ReasonedChoice if reasoned else Choice
     choice = ask(chat, prompt, choose, question=question, default=None, **slots)
     if choice is None:
         return Guess()

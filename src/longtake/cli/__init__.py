@@ -101,6 +101,7 @@ import them."""
 _FILES = {
     "benchmarks": "eval",
     "completion": "setup",
+    "doctor": "setup",
     "estimate": "compare",
     "events": "chapters",
     "frames": "clip",

@@ -41,9 +41,8 @@ from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
 from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, about, load
-from longtake.evals.html_report import html_report
 from longtake.evals.presets import EvalPreset, Published
-from longtake.evals.report import RunReport, markdown, read_labelled
+from longtake.evals.report import RunReport, html_report, markdown, read_labelled
 from longtake.evals.runner import Solver, evaluate
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import correct

@@ -1,21 +1,27 @@
-"""``longtake setup``."""
+"""``longtake setup``, ``longtake doctor`` and ``longtake completion``."""
 
 from __future__ import annotations
 
 import dataclasses
+import platform
+import shutil
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
 
-from longtake import config
+from longtake import __version__, config
 from longtake._util import visible
 from longtake.cli.discovery import (
     BUILT_IN,
+    Advice,
     Findings,
+    advise,
     described,
     look_around,
     plain_findings,
@@ -25,12 +31,14 @@ from longtake.cli.discovery import (
     write_setting,
 )
 from longtake.cli.options import common, debug
-from longtake.cli.output import emit_json, on_terminal, progress, rows, say
-from longtake.config import Settings
+from longtake.cli.output import emit_json, human_bytes, on_terminal, progress, rows, say
+from longtake.config import Settings, user_config_file
 from longtake.config.entries import Preset
 from longtake.errors import ConfigError, ModelError
+from longtake.index.store import Store
 from longtake.llm.catalog import ModelCatalog, offered_models
 from longtake.llm.probe import ProbeReport, probe
+from longtake.runner.films import open_store
 
 MOST_LISTED = 20
 """Models of one server that are shown to choose from."""
@@ -194,3 +202,105 @@ def completion(ctx: click.Context, shell: str) -> None:
     assert kind is not None, shell
     root = ctx.find_root().command
     click.echo(kind(root, {}, "longtake", "_LONGTAKE_COMPLETE").source())
+
+
+PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
+"""Packages that longtake cannot work without."""
+
+
+@click.command()
+@common
+def doctor(settings: Settings, as_json: bool) -> None:
+    """Show what is installed, configured and available, and what to do next.
+
+    \b
+    Example:
+      longtake doctor
+    """
+    store = open_store(settings)
+    # the folder is created on first use, so it may not exist yet
+    free = shutil.disk_usage(_existing(store.root)).free
+    used, problem = _used(store)
+    candidates = (user_config_file(), Path("longtake.toml").absolute())
+    configs = [str(path) for path in candidates if path.is_file()]
+    packages = {name: _version(name) for name in PACKAGES}
+    found = look_around(settings)
+    advice = [*_on_storage(used, free, store.limit_bytes), *advise(found)]
+    if as_json:
+        cache = {
+            "folder": str(store.root),
+            "bytes": used,
+            "limit_bytes": store.limit_bytes,
+            "free_bytes": free,
+            "problem": problem,
+        }
+        emit_json(
+            {
+                "longtake": __version__,
+                "python": platform.python_version(),
+                "platform": platform.platform(),
+                "packages": packages,
+                "config_files": configs,
+                "cache": cache,
+                "found": plain_findings(found),
+                "advice": [asdict(each) for each in advice],
+            }
+        )
+        return
+    size = f"{human_bytes(used)} of {human_bytes(store.limit_bytes)}"
+    space = f"{store.root}: {size}, {human_bytes(free)} free on its disk"
+    rows(
+        [
+            ("longtake", __version__),
+            ("python", f"{platform.python_version()} ({sys.executable})"),
+            ("platform", platform.platform()),
+            *((name, number or "MISSING") for name, number in packages.items()),
+            ("config", ", ".join(configs) or f"none (yours would be {user_config_file()})"),
+            ("cache", problem or space),
+            ("model", found.model or "the built-in ones"),
+            *described(found),
+        ]
+    )
+    show_advice(advice)
+
+
+def _on_storage(used: int, free: int, limit: float) -> list[Advice]:
+    """What to do about a cache or disk that is nearly full."""
+    advice = []
+    # with less, indexing a long film or downloading a model may fail
+    if free < 2e9:
+        why = f"only {human_bytes(free)} are free where the cache is"
+        advice.append(Advice(why, "longtake cache list"))
+    if used > limit:
+        advice.append(Advice("the cache is over its limit", "longtake cache clear --all"))
+    return advice
+
+
+def show_advice(advice: Sequence[Advice]) -> None:
+    """Print what to do, each with its command."""
+    click.echo()
+    if not advice:
+        click.echo('everything is ready: longtake ask FILM "a question"')
+    for each in advice:
+        click.echo(visible(f"{each.why}:\n    {each.command}"))
+
+
+def _used(store: Store) -> tuple[int, str]:
+    """Bytes in the store, and what is wrong with its folder, if anything."""
+    try:
+        return sum(film.bytes for film in store.films()), ""
+    # a broken cache is what this command is for: show it instead of failing
+    except ConfigError as error:
+        return 0, str(error)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the nearest folder above it that exists."""
+    return next(folder for folder in (path, *path.parents) if folder.exists())

@@ -265,31 +265,13 @@ def _entries(settings: Settings, names: Sequence[str]) -> dict[str, Any]:
 
 
 def evaluate(
-    solver: Solver,
-    benchmark: Benchmark,
-    folder: RunFolder | None = None,
-    *,
-    workers: int = 1,
-    ask_all: AskAll | None = None,
-    resume: bool = False,
-    retry_errors: bool = False,
-    progress: Progress | None = None,
+    solver: Solver, benchmark: Benchmark, folder: RunFolder | None = None, **options: Any
 ) -> Scored:
     """Ask every question that has no result yet, and score all of them.
 
-    ``ask_all`` replaces the ``workers`` of this machine.
+    The options are those of :func:`collect`.
     """
-    results = collect(
-        solver,
-        benchmark,
-        folder,
-        workers=workers,
-        ask_all=ask_all,
-        resume=resume,
-        retry_errors=retry_errors,
-        progress=progress,
-    )
-    return score(benchmark, results)
+    return score(benchmark, collect(solver, benchmark, folder, **options))
 
 
 def collect(

@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longtake.agents.team import Member
-from longtake.agents.votes import Opinion, by_meaning
+from longtake.agents.team import Member, Opinion, by_meaning
 from longtake.config import AnswerSettings, BudgetSettings
 from longtake.errors import RunError
 from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion

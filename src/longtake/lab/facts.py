@@ -79,11 +79,6 @@ KINDS: dict[type, str] = {Deed: "action", Presence: "people", Sign: "onscreen", 
 """The kinds of fact whose acuity can be set separately."""
 
 
-def kind_of(fact: Fact) -> str:
-    """The kind that determines which acuity applies to a fact."""
-    return KINDS[type(fact)]
-
-
 def fits(pattern: Fact, fact: Fact) -> bool:
     """Whether a fact matches a pattern in every field that the pattern sets."""
     if type(pattern) is not type(fact):

@@ -27,7 +27,7 @@ from longtake.lab.skills import (
     wants_tool,
 )
 from longtake.lab.world import make_script
-from longtake.llm.backend import Backend, Opening
+from longtake.llm.backend import HereBackend, Opening
 from longtake.llm.budget import REAL
 from longtake.llm.chat import (
     Card,
@@ -297,18 +297,11 @@ def _plain(mind: Mind) -> str:
     return mind.padded("Nothing was asked that can be answered here.")
 
 
-class LabBackend(Backend[LabEntry]):
+class LabBackend(HereBackend[LabEntry]):
     """The laboratory's models."""
 
     name = "lab"
     settings = LabEntry
-    # a simulated model does not fail in ways that pass
-    tries = 1
-    at_once = 0
-
-    def host(self, model: Opening[LabEntry]) -> str:  # noqa: ARG002 - nothing leaves
-        """The simulation runs in this process."""
-        return ""
 
     def open(self, model: Opening[LabEntry]) -> Chat:
         """The model with the entry's parameters."""

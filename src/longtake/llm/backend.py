@@ -184,4 +184,15 @@ class Backend(ABC, Generic[S]):
         return ""
 
 
+class HereBackend(Backend[S]):
+    """Models inside this process: nothing leaves it, and a call that fails would fail again."""
+
+    tries = 1
+    at_once = 0
+
+    def host(self, model: Opening[S]) -> str:  # noqa: ARG002 - for subclasses
+        """Messages stay on this machine."""
+        return ""
+
+
 AnyBackend = Backend[Any]

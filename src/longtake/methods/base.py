@@ -88,8 +88,6 @@ class Composed(Protocol):
     """A method made of other methods, which it takes from the registry."""
 
     stages: tuple[str, ...]
-    optional_roles: ClassVar[tuple[str, ...]]
-    """Roles that are filled only if the user names somebody for them."""
 
     @property
     def stage_defaults(self) -> Mapping[str, Mapping[str, Any]]:

@@ -179,7 +179,7 @@ def _otel_sinks(endpoint: str) -> Callable[[], Sink]:
     return lambda: OtelSink(tracer)
 
 
-class _ListenerSink:
+class _ListenerSink(Sink):
     """A sink that says when an event was written."""
 
     def __init__(self, listener: JobListener) -> None:
@@ -188,12 +188,6 @@ class _ListenerSink:
     def handle(self, event: Event) -> None:  # noqa: ARG002 - it is read from the trace
         """Tell the listener."""
         self._listener.news()
-
-    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Ignore the picture."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def _progress_callback(listener: JobListener, part: str) -> Callable[[float], None]:

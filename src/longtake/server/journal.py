@@ -27,7 +27,7 @@ from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, RunError
 from longtake.index.store import private_folder, write_atomically
 from longtake.runner.assignment import DEFAULT_METHOD
-from longtake.tracing.events import Event
+from longtake.tracing.events import Event, Sink
 from longtake.types import Answer, Usage
 
 RunState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled", "broken"]
@@ -222,7 +222,7 @@ class Journal:
         return self._runs / run
 
 
-class PictureSink:
+class PictureSink(Sink):
     """Stores pictures beside the runs, so that events only name them."""
 
     def __init__(self, journal: Journal) -> None:
@@ -235,6 +235,3 @@ class PictureSink:
         """Store a picture."""
         if self._journal.picture(digest) is None:
             self._journal.keep_picture(digest, jpeg())
-
-    def close(self) -> None:
-        """Do nothing."""

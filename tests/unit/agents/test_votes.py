@@ -6,7 +6,7 @@ import pytest
 from support.listening import listening
 
 from longtake.agents.run import Agent
-from longtake.agents.votes import (
+from longtake.agents.team import (
     Opinion,
     by_meaning,
     group_answers,

@@ -13,9 +13,8 @@ import pytest
 from longtake.errors import MissingExtra, RunError
 from longtake.evals import report
 from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion
-from longtake.evals.html_report import html_report
 from longtake.evals.presets import Published
-from longtake.evals.report import markdown
+from longtake.evals.report import html_report, markdown
 from longtake.evals.runs import RunFolder, list_errors
 from longtake.types import Question
 

@@ -15,7 +15,7 @@ from unit.lab.skilled import FOOTAGE, LIST, SCRIPT, SHARP, WORLD, frames, noted,
 
 from longtake._util.timecode import clock
 from longtake.agents.run import Agent
-from longtake.agents.votes import Opinion, group_answers, peer_scores
+from longtake.agents.team import Opinion, group_answers, peer_scores
 from longtake.lab.skills import LISTS, VALUES
 from longtake.llm.chat import Image, Options, say
 from longtake.llm.structured.schema import schema_for

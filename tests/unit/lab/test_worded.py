@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from longtake.agents.answer import ReasonedChoice
-from longtake.agents.votes import Groups
+from longtake.agents.team import Groups
 from longtake.lab.prompt import form_in, is_form, tools_in
 from longtake.llm.structured.ask import ReplyForm
 from longtake.llm.structured.schema import Letter, follow, schema_for

@@ -19,7 +19,7 @@ from typing import Any
 
 from longtake.config.entries import LocalEntry
 from longtake.errors import ModelError
-from longtake.llm.backend import Backend, Opening
+from longtake.llm.backend import HereBackend, Opening
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.capabilities import Capabilities, card_with, remembered
 from longtake.llm.catalog import DOWNLOADS, weights_file
@@ -31,7 +31,7 @@ CONTEXT = 4096
 """Tokens, unless the entry says otherwise."""
 
 
-class LocalBackend(Backend[LocalEntry]):
+class LocalBackend(HereBackend[LocalEntry]):
     """Models that run in this process."""
 
     name = "local"
@@ -39,10 +39,6 @@ class LocalBackend(Backend[LocalEntry]):
     # a call that timed out once will time out again
     tries = 2
     at_once = 1
-
-    def host(self, model: Opening[LocalEntry]) -> str:  # noqa: ARG002 - nothing leaves
-        """The model runs here."""
-        return ""
 
     def open(self, model: Opening[LocalEntry]) -> Chat:
         """The model; it is loaded when first asked."""

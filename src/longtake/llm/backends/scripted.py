@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from longtake.config.entries import RecordedEntry, ScriptedEntry
 from longtake.errors import ConfigError, ModelError, unknown
-from longtake.llm.backend import Backend, Opening
+from longtake.llm.backend import HereBackend, Opening
 from longtake.llm.chat import (
     HERE,
     Card,
@@ -24,35 +24,26 @@ from longtake.llm.chat import (
     Reply,
     ToolCall,
     describe,
-    estimate,
-    estimate_messages,
-    images,
     price_of,
     request_hash,
 )
+from longtake.llm.openai_protocol import estimated_usage
 from longtake.llm.structured.reader import split_thinking
 from longtake.tracing import events
 from longtake.tracing import trace as traces
 from longtake.tracing.events import ChatCalled, RunStarted
-from longtake.types import Usage
 
 _MATERIAL = re.compile(r'<material name="(?!problem")[^"]*">\n(.*?)\n</material>', re.DOTALL)
 """Quoted material, except for what we ourselves said was wrong with a reply."""
 
 
-class RecordedBackend(Backend[RecordedEntry]):
+class RecordedBackend(HereBackend[RecordedEntry]):
     """Models of recorded runs."""
 
     name = "recorded"
     settings = RecordedEntry
-    tries = 1
-    at_once = 0
     # a recording is itself a store of replies
     keeps_replies = False
-
-    def host(self, model: Opening[RecordedEntry]) -> str:  # noqa: ARG002 - nothing leaves
-        """The replies are in a file on this machine."""
-        return ""
 
     def open(self, model: Opening[RecordedEntry]) -> Chat:
         """The model that had the entry's role in the trace."""
@@ -184,19 +175,13 @@ Line: TypeAlias = str | Reply | Exception
 Script: TypeAlias = Callable[[Sequence[Message], Options], Line] | Iterable[Line]
 
 
-class ScriptedBackend(Backend[ScriptedEntry]):
+class ScriptedBackend(HereBackend[ScriptedEntry]):
     """Models whose replies are in the configuration."""
 
     name = "scripted"
     settings = ScriptedEntry
-    tries = 1
-    at_once = 0
     # the same request must get the next reply, not the last one again
     keeps_replies = False
-
-    def host(self, model: Opening[ScriptedEntry]) -> str:  # noqa: ARG002 - nothing leaves
-        """The replies are here already."""
-        return ""
 
     def open(self, model: Opening[ScriptedEntry]) -> Chat:
         """A chat that gives the entry's replies in order."""
@@ -253,8 +238,5 @@ class ScriptedChat:
 
     def _reply(self, messages: Sequence[Message], written: str) -> Reply:
         thinking, text = split_thinking(written)
-        tokens_in, tokens_out = estimate_messages(messages), estimate(written)
-        price = self._card.price
-        cost = None if price is None else price.of(tokens_in, 0, tokens_out)
-        usage = Usage(1, tokens_in, 0, tokens_out, sum(1 for _ in images(messages)), 0.0, cost)
+        usage = estimated_usage(self._card, messages, written, 0.0)
         return Reply(text, thinking, (), usage, "stop", self._card.model or self._card.name)

@@ -21,6 +21,7 @@ from longtake.llm.backend import (
     Backend,
     Description,
     FrameDescriber,
+    HereBackend,
     Opening,
     TimeLeft,
     check_channels,
@@ -140,20 +141,14 @@ class SocraticChat(Middleware):
 CAPTION_LABELS = ("May show", "Text", "Said")
 
 
-class PerceptionOnlyBackend(Backend[SensesEntry]):
+class PerceptionOnlyBackend(HereBackend[SensesEntry]):
     """A film's own perception."""
 
     name = "senses"
     settings = SensesEntry
-    tries = 1
-    at_once = 0
     # the film's store already keeps what was recognised
     keeps_replies = False
     perceives = True
-
-    def host(self, model: Opening[SensesEntry]) -> str:  # noqa: ARG002 - nothing leaves
-        """Perception runs on this machine."""
-        return ""
 
     def open(self, model: Opening[SensesEntry]) -> Chat:
         """The perception of one film."""

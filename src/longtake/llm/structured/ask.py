@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -45,7 +45,7 @@ from longtake.prompts import Plain, phrase
 from longtake.tracing import events
 from longtake.types import Frame, Question
 
-M = TypeVar("M", bound=BaseModel)
+R = TypeVar("R", bound=BaseModel | str)
 T = TypeVar("T")
 REQUIRED: Any = object()
 """No default: an unreadable reply raises an error."""
@@ -53,11 +53,10 @@ FIELD_TOKENS = 160
 """Tokens of a reply that is one field."""
 
 
-@overload
 def ask(
     chat: Chat,
     prompt: str,
-    reply: type[M],
+    reply: type[R] = str,  # type: ignore[assignment]
     *,
     frames: Sequence[Frame] = (),
     default: T = REQUIRED,
@@ -65,32 +64,7 @@ def ask(
     max_tokens: int | None = None,
     seed: int | None = None,
     **slots: Any,
-) -> M | T: ...
-@overload
-def ask(
-    chat: Chat,
-    prompt: str,
-    reply: type[str] = str,
-    *,
-    frames: Sequence[Frame] = (),
-    default: T = REQUIRED,
-    temperature: float | None = None,
-    max_tokens: int | None = None,
-    seed: int | None = None,
-    **slots: Any,
-) -> str | T: ...
-def ask(
-    chat: Chat,
-    prompt: str,
-    reply: type[Any] = str,
-    *,
-    frames: Sequence[Frame] = (),
-    default: Any = REQUIRED,
-    temperature: float | None = None,
-    max_tokens: int | None = None,
-    seed: int | None = None,
-    **slots: Any,
-) -> Any:
+) -> R | T:
     """The model's reply as ``reply``, a pydantic model or ``str``.
 
     A :class:`~longtake.types.Question` among the slots decides which letters a
@@ -107,7 +81,8 @@ def ask(
         prompt=prompt,
     )
     messages = compose(chat, prompt, slots, frames, form.instruction, options.max_tokens)
-    return converse(chat, messages, options, form, default)
+    value: R | T = converse(chat, messages, options, form, default)
+    return value
 
 
 def compose(

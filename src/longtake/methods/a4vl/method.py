@@ -54,8 +54,15 @@ from pydantic import BaseModel, Field
 
 from longtake.agents.answer import guess, in_words, length, shown_to
 from longtake.agents.run import Agent, Run
-from longtake.agents.team import fanout
-from longtake.agents.votes import Opinion, group_answers, leading, prune, transcript, unanimous
+from longtake.agents.team import (
+    Opinion,
+    fanout,
+    group_answers,
+    leading,
+    prune,
+    transcript,
+    unanimous,
+)
 from longtake.algorithms import sampling
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.algorithms.question_kinds import COUNTING

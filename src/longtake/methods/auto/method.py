@@ -121,8 +121,6 @@ class Auto:
     name: ClassVar[str] = "auto"
     paper: ClassVar[str] = "none: ours"
     roles: ClassVar[tuple[str, ...]] = ("llm", "vlm", "captioner")
-    optional_roles: ClassVar[tuple[str, ...]] = ("team",)
-    """Filled only if the user gives a team."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         # the shipped rule was fitted to models that see; with a small one, further stages were
         # measured on real captions to cost tokens and gain nothing once `lookup` has answered

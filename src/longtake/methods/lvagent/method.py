@@ -46,10 +46,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longtake.agents.answer import guess, in_words, length, most_spoken, shown_to, spoken_around
 from longtake.agents.run import Agent, Run
-from longtake.agents.team import fanout
-from longtake.agents.votes import (
+from longtake.agents.team import (
     Opinion,
     by_meaning,
+    fanout,
     judge_all,
     leading,
     majority,

@@ -17,6 +17,7 @@ from longtake.index.film import Film
 from longtake.index.search import SearchHit, search
 from longtake.index.tasks import tasks
 from longtake.library import FoundMoment
+from longtake.server.films import FilmFile
 from longtake.server.journal import Ask, QuestionFields
 from longtake.server.library import IndexingProgress, LibraryFilm
 from longtake.server.routes.runs import RunHandle, handle, read_number
@@ -33,8 +34,8 @@ class LayerCard(BaseModel):
     done: bool
 
 
-class FilmCard(BaseModel):
-    """A film in the list."""
+class FilmFacts(BaseModel):
+    """A film that was opened."""
 
     id: str
     name: str
@@ -42,11 +43,6 @@ class FilmCard(BaseModel):
     size: int
     changed: float
     origin: str
-
-
-class FilmFacts(FilmCard):
-    """A film that was opened."""
-
     duration: float
     width: int
     height: int
@@ -85,9 +81,9 @@ class FilmSearchResult(BaseModel):
 
 
 @router.get("/films")
-def films(state: StateParam) -> list[FilmCard]:
+def films(state: StateParam) -> list[FilmFile]:
     """Every film below the server's folders."""
-    return [FilmCard(**asdict(file)) for file in state.catalog.films()]
+    return state.catalog.films()
 
 
 @router.post("/films")
