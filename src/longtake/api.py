@@ -7,10 +7,8 @@ The work runs on a thread of its own. Leaving the loop early, cancelling the tas
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import functools
 import queue
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -18,7 +16,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
 
 from longtake import config, registry
-from longtake._util.cancellation import Stop, check_stop, stopping
+from longtake._util.cancellation import Ended, Stop, check_stop, in_background, stopping
 from longtake.config import BudgetSettings, Settings
 from longtake.errors import unknown
 from longtake.index.film import Film
@@ -36,30 +34,18 @@ from longtake.video.pictures import encoded
 R = TypeVar("R")
 
 
-class _Ended:
-    """What the work ended with: its result, or the error to raise."""
-
-    def __init__(self, result: Any = None, error: BaseException | None = None) -> None:
-        self.result, self.error = result, error
-
-    def value(self) -> Any:
-        if self.error is not None:
-            raise self.error
-        return self.result
-
-
 def stream(ask: Callable[[Sink], Result], *, stop: Stop | None = None) -> Iterator[Event | Result]:
     """Yield the events of ``ask`` as they happen, then its result.
 
     ``ask`` gets the sink that receives the events. Closing the iterator ends the work.
     """
-    items: queue.SimpleQueue[Event | _Ended] = queue.SimpleQueue()
+    items: queue.SimpleQueue[Event | Ended] = queue.SimpleQueue()
     with nested(stop) as inner:
-        worker = _start(lambda: ask(CallbackSink(items.put)), inner, items.put)
+        worker = in_background(lambda: ask(CallbackSink(items.put)), inner, items.put)
         try:
             while True:
                 item = items.get()
-                if isinstance(item, _Ended):
+                if isinstance(item, Ended):
                     yield item.value()
                     return
                 yield item
@@ -73,14 +59,14 @@ def stream(ask: Callable[[Sink], Result], *, stop: Stop | None = None) -> Iterat
 async def in_thread(act: Callable[[], R]) -> R:
     """Await the result of ``act``; cancelling the task ends the work."""
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[_Ended] = loop.create_future()
+    future: asyncio.Future[Ended] = loop.create_future()
 
-    def settle(ended: _Ended) -> None:
+    def settle(ended: Ended) -> None:
         if not future.done():
             future.set_result(ended)
 
     with nested(None) as stop:
-        _start(act, stop, _across(loop, settle))
+        in_background(act, stop, _across(loop, settle))
         try:
             return (await future).value()  # type: ignore[no-any-return]
         finally:
@@ -89,7 +75,7 @@ async def in_thread(act: Callable[[], R]) -> R:
 
 async def in_thread_each(items: Callable[[], Iterator[R]]) -> AsyncIterator[R]:
     """Iterate on a thread; leaving the loop or cancelling the task ends the work."""
-    arrived: asyncio.Queue[R | _Ended] = asyncio.Queue()
+    arrived: asyncio.Queue[R | Ended] = asyncio.Queue()
     put = _across(asyncio.get_running_loop(), arrived.put_nowait)
 
     def pump() -> None:
@@ -97,11 +83,11 @@ async def in_thread_each(items: Callable[[], Iterator[R]]) -> AsyncIterator[R]:
             put(item)
 
     with nested(None) as stop:
-        _start(pump, stop, put)
+        in_background(pump, stop, put)
         try:
             while True:
                 item = await arrived.get()
-                if isinstance(item, _Ended):
+                if isinstance(item, Ended):
                     item.value()
                     return
                 yield item
@@ -117,22 +103,6 @@ def nested(stop: Stop | None) -> Iterator[Stop]:
         yield flag
     finally:
         flag.release()
-
-
-def _start(act: Callable[[], Any], stop: Stop, ended: Callable[[_Ended], None]) -> threading.Thread:
-    """Run ``act`` on a thread that sees the caller's context, and report how it ended."""
-
-    def work() -> None:
-        stopping.set(stop)
-        try:
-            ended(_Ended(act()))
-        except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
-            ended(_Ended(error=error))
-
-    # a daemon: a call that hangs must not keep the process from ending
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
-    thread.start()
-    return thread
 
 
 def _across(loop: asyncio.AbstractEventLoop, act: Callable[[Any], None]) -> Callable[[Any], None]:

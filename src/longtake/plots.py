@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,11 +47,8 @@ def draw_events(
 ) -> None:
     """Write the plot; ``thumbnails`` holds one frame per block, in order."""
     check_plot_path(path)
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
-
     shown = [*(name for name in CUES if name in partition.cues), "fused"]
-    figure = Figure(figsize=(12, 2.2 + 1.1 * len(shown)), layout="constrained")
+    figure = _new_figure(12, 2.2 + 1.1 * len(shown))
     rows = figure.subplots(len(shown) + 1, 1, sharex=True, height_ratios=[1] * len(shown) + [2])
     for axes, name in zip(rows, shown, strict=False):
         is_fused = name == "fused"
@@ -69,10 +66,21 @@ def draw_events(
         _thumbnail(strip, block, frame, partition.duration)
     strip.set_yticks([])
     strip.set_xlim(0, partition.duration)
-    strip.xaxis.set_major_formatter(FuncFormatter(lambda second, _: clock(max(0.0, second))))
+    _show_clock(strip)
     figure.suptitle(escape_text(title))
+    _save(figure, path)
+
+
+def _save(figure: Figure, path: Path) -> None:
     with replacing(path) as draft:
         figure.savefig(draft, dpi=110)
+
+
+def _show_clock(axes: Any) -> None:
+    """Write the times of the film under a plot."""
+    from matplotlib.ticker import FuncFormatter
+
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda second, _: clock(max(0.0, second))))
 
 
 def _thumbnail(axes: Any, block: Segment, frame: Frame, duration: float) -> None:
@@ -112,19 +120,16 @@ def draw_answer(
 ) -> None:
     """Write the plot; ``frames`` holds one frame per piece of evidence, in order."""
     check_plot_path(path)
-    from matplotlib.figure import Figure
-
     # the latest ones, as many as can be read
     strips = [strip for strip in scores if strip.values][-6:]
-    figure = Figure(figsize=(12, 3.4 + 0.6 * len(strips)), layout="constrained")
+    figure = _new_figure(12, 3.4 + 0.6 * len(strips))
     halves: Any = figure.subfigures(2, 1, height_ratios=[3, max(0.2, 0.6 * len(strips))])
     above, below = halves
     figure.suptitle(title_of(answer))
     _draw_evidence(above, answer, frames)
     if strips:
         _draw_strips(below, strips, answer, duration)
-    with replacing(path) as draft:
-        figure.savefig(draft, dpi=110)
+    _save(figure, path)
 
 
 def _draw_evidence(figure: Any, answer: Answer, frames: Sequence[Frame]) -> None:
@@ -138,8 +143,6 @@ def _draw_evidence(figure: Any, answer: Answer, frames: Sequence[Frame]) -> None
 
 
 def _draw_strips(figure: Any, strips: Sequence[ScoresSet], answer: Answer, duration: float) -> None:
-    from matplotlib.ticker import FuncFormatter
-
     rows = np.atleast_1d(figure.subplots(len(strips), 1, sharex=True))
     extent = (0, duration, 0, 1)
     for axes, strip in zip(rows, strips, strict=True):
@@ -151,7 +154,7 @@ def _draw_strips(figure: Any, strips: Sequence[ScoresSet], answer: Answer, durat
         axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=7)
         for cited in answer.evidence:
             axes.axvline(cited.segment.start, color="tab:red", linewidth=1)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda second, _: clock(max(0.0, second))))
+        _show_clock(axes)
 
 
 THUMBNAILS = 12
@@ -196,11 +199,10 @@ def draw_belief(
 ) -> None:
     """Write the plot; ``strip`` holds frames spread evenly over the film."""
     check_plot_path(path)
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     count = len(search.belief)
-    figure = Figure(figsize=(13, 3.6 + 0.28 * count), layout="constrained")
+    figure = _new_figure(13, 3.6 + 0.28 * count)
     rows: Any = figure.subplots(3, 1, sharex=True, height_ratios=[1.1, max(1.5, 0.28 * count), 1.4])
     pictures, heat, final = rows
     figure.suptitle(title_of(answer))
@@ -211,9 +213,8 @@ def draw_belief(
     final.set_xlim(0, duration)
     whole_minutes = MaxNLocator(nbins=9, steps=[1, 1.2, 1.8, 3, 6, 10])
     final.xaxis.set_major_locator(whole_minutes)
-    final.xaxis.set_major_formatter(FuncFormatter(lambda second, _: clock(max(0.0, second))))
-    with replacing(path) as draft:
-        figure.savefig(draft, dpi=110)
+    _show_clock(final)
+    _save(figure, path)
 
 
 def _draw_pictures(axes: Any, strip: Sequence[Frame], duration: float) -> None:
@@ -392,12 +393,10 @@ def draw_sweep(cells: Sequence[Mapping[str, Any]], path: Path, *, title: str) ->
     Each cell has ``acuity``, ``noise``, and ``lead`` with ``value``, ``low`` and ``high``.
     """
     check_plot_path(path)
-    from matplotlib.figure import Figure
-
     rows = sorted({cell["acuity"] for cell in cells})
     columns = sorted({cell["noise"] for cell in cells})
     leads = np.full((len(rows), len(columns)), np.nan)
-    figure = Figure(figsize=(2 + 1.6 * len(columns), 1.5 + 0.9 * len(rows)), layout="constrained")
+    figure = _new_figure(2 + 1.6 * len(columns), 1.5 + 0.9 * len(rows))
     axes = figure.subplots()
     for cell in cells:
         row, column = rows.index(cell["acuity"]), columns.index(cell["noise"])
@@ -413,41 +412,29 @@ def draw_sweep(cells: Sequence[Mapping[str, Any]], path: Path, *, title: str) ->
     axes.set_xlabel("encoder noise")
     axes.set_ylabel("acuity")
     figure.suptitle(title)
-    with replacing(path) as draft:
-        figure.savefig(draft, dpi=110)
+    _save(figure, path)
 
 
-class TrainingCurves(Protocol):
-    """The values to draw, epoch by epoch."""
-
-    @property
-    def losses(self) -> Sequence[float]:
-        """Mean loss."""
-
-    @property
-    def recalls(self) -> Sequence[Mapping[str, float]]:
-        """Recall by k."""
-
-    @property
-    def pooled(self) -> Mapping[str, float]:
-        """Recall of mean pooling, by k."""
-
-
-def draw_training(curves: TrainingCurves, path: Path, *, title: str) -> None:
-    """Write the curves; dashed lines of the same colour are mean pooling."""
+def draw_training(
+    losses: Sequence[float],
+    recalls: Sequence[Mapping[str, float]],
+    pooled: Mapping[str, float],
+    path: Path,
+    *,
+    title: str,
+) -> None:
+    """Write loss and recall by epoch; dashed lines of the same colour are mean pooling."""
     check_plot_path(path)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = _new_figure(9, 3.6)
     left, right = figure.subplots(1, 2)
-    epochs = range(1, len(curves.losses) + 1)
-    left.plot(epochs, curves.losses, marker=".", color="black")
+    epochs = range(1, len(losses) + 1)
+    left.plot(epochs, losses, marker=".", color="black")
     left.set_ylabel("loss")
-    for number, k in enumerate(curves.pooled):
+    for number, k in enumerate(pooled):
         colour = f"C{number}"
-        values = [recall[k] for recall in curves.recalls]
+        values = [recall[k] for recall in recalls]
         right.plot(epochs, values, marker=".", color=colour, label=f"recall@{k}")
-        right.axhline(curves.pooled[k], linestyle="--", color=colour, linewidth=1)
+        right.axhline(pooled[k], linestyle="--", color=colour, linewidth=1)
     right.set_ylim(0, 1)
     right.set_ylabel("recall (dashed: mean pooling)")
     right.legend()
@@ -455,5 +442,4 @@ def draw_training(curves: TrainingCurves, path: Path, *, title: str) -> None:
         axes.set_xlabel("epoch")
         axes.xaxis.get_major_locator().set_params(integer=True)
     figure.suptitle(escape_text(title))
-    with replacing(path) as draft:
-        figure.savefig(draft, dpi=110)
+    _save(figure, path)

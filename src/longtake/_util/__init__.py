@@ -54,6 +54,29 @@ def replacing(path: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace a file's content, or leave it unchanged on failure."""
+    import tempfile  # late: most commands write nothing
+
+    prefix = f".{path.name}."
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=prefix, delete=False) as file:
+        draft = Path(file.name)
+    try:
+        write_synced(draft, data)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Write a file, which is on disk when this returns."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def version_of(package: str) -> str:
     """The version of an installed package; raises ``PackageNotFoundError`` like the original."""
     wanted = package.replace("-", "_").replace(".", "_").lower()

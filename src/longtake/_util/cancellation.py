@@ -14,6 +14,7 @@ because it waits for a server, registers a function that ends the wait: :meth:`S
 from __future__ import annotations
 
 import atexit
+import contextvars
 import os
 import sys
 import threading
@@ -21,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from longtake.errors import LongtakeError
 
@@ -130,6 +132,37 @@ def check_stop() -> None:
     stop = stopping.get()
     if stop is not None:
         stop.check()
+
+
+class Ended:
+    """What work ended with: its result, or the error to raise."""
+
+    def __init__(self, result: Any = None, error: BaseException | None = None) -> None:
+        self._result, self._error = result, error
+
+    def value(self) -> Any:
+        """The result; raises the error if there is one."""
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def in_background(
+    act: Callable[[], Any], stop: Stop, ended: Callable[[Ended], None]
+) -> threading.Thread:
+    """Run ``act`` on a thread with the caller's context and this flag, and report how it ended."""
+
+    def work() -> None:
+        stopping.set(stop)
+        try:
+            ended(Ended(act()))
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
+            ended(Ended(error=error))
+
+    # a daemon: a call that hangs must not keep the process from ending
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
+    thread.start()
+    return thread
 
 
 _left_behind: list[threading.Thread] = []

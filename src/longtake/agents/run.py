@@ -8,16 +8,16 @@ check.
 
 from __future__ import annotations
 
-import contextvars
 import hashlib
 import json
+import queue
 import random
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
-from longtake._util.cancellation import Stop, leave_behind, stopping
+from longtake._util.cancellation import Ended, Stop, in_background, leave_behind, stopping
 from longtake._util.timecode import parse_time
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, LongtakeError, unknown
@@ -311,52 +311,29 @@ def on_time(act: Callable[[], R], ledger: Ledger, stop: Stop, *, apart: bool) ->
     if not apart:
         with stop.in_force():
             return act()
-    work = _Work(act, stop)
+    ends: queue.SimpleQueue[Ended] = queue.SimpleQueue()
+    done = threading.Event()
+
+    def end(ended: Ended) -> None:
+        ends.put(ended)
+        done.set()
+
+    thread = in_background(act, stop, end)
     try:
         # often enough that nobody notices the delay
-        while not work.done.wait(0.05):
+        while not done.wait(0.05):
             limit = ledger.limits.seconds
             if limit is not None and ledger.elapsed() >= limit:
                 stop.set(ledger.out_of_time)
             if stop.is_set:
                 break
         # work has a moment to end by itself, with an answer of its own
-        if not work.done.wait(0.4):
-            leave_behind(work.thread)
+        if not done.wait(0.4):
+            leave_behind(thread)
             stop.check()
     except BaseException:
         # Ctrl-C, for one: what the thread does is no longer wanted
         stop.set()
         raise
-    return work.result()
-
-
-class _Work(Generic[R]):
-    """A function on a thread of its own, with the caller's trace, prompts and step."""
-
-    def __init__(self, act: Callable[[], R], stop: Stop) -> None:
-        self.done = threading.Event()
-        self._act, self._stop = act, stop
-        self._results: list[R] = []
-        self._failure: BaseException | None = None
-        context = contextvars.copy_context()
-        # a daemon, so that the process can end before it does
-        self.thread = threading.Thread(
-            target=context.run, args=(self._run,), name="longtake-run", daemon=True
-        )
-        self.thread.start()
-
-    def _run(self) -> None:
-        try:
-            with self._stop.in_force():
-                self._results.append(self._act())
-        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
-            self._failure = error
-        finally:
-            self.done.set()
-
-    def result(self) -> R:
-        """What the function returned; raises what it raised."""
-        if self._failure is not None:
-            raise self._failure
-        return self._results[0]
+    result: R = ends.get().value()
+    return result

@@ -154,7 +154,7 @@ def plain(result: Result) -> dict[str, Any]:
         "text": answer.text,
         "reason": answer.reason,
         "confidence": answer.confidence,
-        "evidence": [_plain_evidence(cited) for cited in answer.evidence],
+        "evidence": [plain_evidence(cited) for cited in answer.evidence],
         "claims": [
             {"text": claim.text, "evidence": list(claim.citations)} for claim in claims(answer)
         ],
@@ -162,7 +162,8 @@ def plain(result: Result) -> dict[str, Any]:
     }
 
 
-def _plain_evidence(cited: Evidence) -> dict[str, Any]:
+def plain_evidence(cited: Evidence) -> dict[str, Any]:
+    """A citation for ``--json``."""
     return {
         "start": cited.segment.start,
         "end": cited.segment.end,

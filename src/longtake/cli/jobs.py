@@ -29,19 +29,11 @@ from longtake.index.tasks import TASKS
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _read_where(
-    context: click.Context,  # noqa: ARG001
-    option: click.Parameter,  # noqa: ARG001
-    text: str | None,
-) -> BackendAddress | None:
-    return None if text is None else parse_backend(text)
-
-
 on = click.option(
     "--on",
     "where",
     metavar="ENGINE",
-    callback=_read_where,
+    callback=lambda _context, _option, text: None if text is None else parse_backend(text),
     help="Run on processes, ray or ray://HOST:PORT (extra: ray); see docs/scale.md.",
 )
 only_option = click.option(

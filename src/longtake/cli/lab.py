@@ -191,8 +191,9 @@ def _show(measured: MethodResult) -> None:
         click.echo(f"  {kind:<14}{rate}")
     click.echo(f"uniform with {measured.uniform_frames} frames  {measured.uniform.accuracy}")
     click.echo(f"lead      {measured.lead}")
-    if measured.citations is not None:
-        for name, value in measured.citations.figures().items():
+    citations = scored.citations
+    if citations is not None:
+        for name, value in citations.figures().items():
             click.echo(f"  {name:<40}{value:.2f}")
     ended = scored.counts
     for given in GIVEN:

@@ -10,7 +10,15 @@ import click
 
 from longtake._util import visible
 from longtake._util.timecode import clock
-from longtake.cli.answers import STATUS, exit_code, plain, report_spending, spent, watching
+from longtake.cli.answers import (
+    STATUS,
+    exit_code,
+    plain,
+    plain_evidence,
+    report_spending,
+    spent,
+    watching,
+)
 from longtake.cli.indexing import show_notes
 from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option
 from longtake.cli.options import (
@@ -276,10 +284,7 @@ def _answer_data(result: LibraryAnswer) -> dict[str, Any]:
             {
                 "film": str(cited.film.path),
                 "name": cited.film.name,
-                "start": cited.evidence.segment.start,
-                "end": cited.evidence.segment.end,
-                "source": cited.evidence.source,
-                "text": cited.evidence.text,
+                **plain_evidence(cited.evidence),
             }
             for cited in result.cited
         ],

@@ -134,11 +134,7 @@ def benchmark_files(help: str) -> Callable[[F], F]:  # noqa: A002
     return click.option("--data", type=PATH, metavar="DIR", help=help)
 
 
-def _read_parts(
-    context: click.Context,  # noqa: ARG001
-    option: click.Parameter,  # noqa: ARG001
-    assignments: tuple[str, ...],
-) -> dict[str, str]:
+def _read_parts(_context: Any, _option: Any, assignments: tuple[str, ...]) -> dict[str, str]:
     parts = {}
     for text in assignments:
         key, equals, value = text.partition("=")
@@ -158,20 +154,12 @@ benchmark_parts = click.option(
 )
 
 
-def _complete_methods(
-    context: click.Context,  # noqa: ARG001 - as click calls it
-    option: click.Parameter,  # noqa: ARG001
-    typed: str,
-) -> list[str]:
+def _complete_methods(_context: Any, _option: Any, typed: str) -> list[str]:
     """Names of methods that begin with what is typed."""
     return [name for name in registry.methods.names() if name.startswith(typed)]
 
 
-def _complete_models(
-    context: click.Context,  # noqa: ARG001 - as click calls it
-    option: click.Parameter,  # noqa: ARG001
-    typed: str,
-) -> list[str]:
+def _complete_models(_context: Any, _option: Any, typed: str) -> list[str]:
     """Built-in models, and how the names of others begin."""
     names = [*BUILTIN_MODELS, *(preset.begins for preset in PRESETS), "lab/acuity=0.8"]
     return [name for name in names if name.startswith(typed)]

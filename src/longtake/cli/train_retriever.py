@@ -169,7 +169,7 @@ def _check_files(out: Path, data: Path) -> None:
 
 def _draw(made: TrainingProgress, path: Path) -> None:
     try:
-        plots.draw_training(made, path, title="retrieval head")
+        plots.draw_training(made.losses, made.recalls, made.pooled, path, title="retrieval head")
     # curves are a convenience; the head is already saved
     except MissingExtra as error:
         say(f"no curves are drawn: {error}")

@@ -33,6 +33,7 @@ from longtake.index.layers import FrameLayer, build_parts, chunked
 from longtake.index.tasks import TASKS, tasks
 from longtake.index.text_layers import TILE, OnscreenLayer, SpeechLayer
 from longtake.perception.protocols import Heard, UnsupportedSpeech
+from longtake.perception.runtime import batches
 from longtake.runner.films import open_film
 from longtake.types import Line, Segment
 
@@ -223,7 +224,7 @@ def _speech_stage(place: IndexTarget, film: Film) -> Iterator[IndexStage]:
     layer = film.words.recognised
     numbers = [] if layer is None else sorted(_tiles(layer))
     if numbers:
-        parts = [PartsTask(place, "speech", some) for some in _batches(numbers, TILES)]
+        parts = [PartsTask(place, "speech", tuple(some)) for some in batches(numbers, TILES)]
         yield IndexStage(tuple(parts), JoinTask(place, "speech"))
 
 
@@ -231,7 +232,7 @@ def _onscreen_stage(place: IndexTarget, film: Film) -> Iterator[IndexStage]:
     layer: OnscreenLayer | None = film.words.readable
     rows = [] if layer is None else layer.missing()
     if rows:
-        parts = [PartsTask(place, "onscreen", some) for some in _batches(rows, SHOTS)]
+        parts = [PartsTask(place, "onscreen", tuple(some)) for some in batches(rows, SHOTS)]
         yield IndexStage(tuple(parts), JoinTask(place, "onscreen"))
 
 
@@ -260,11 +261,6 @@ def _missing(film: Film) -> list[FrameLayer]:
 def _tiles(layer: SpeechLayer) -> dict[int, Segment]:
     """The tiles that have not been transcribed, by number."""
     return {round(tile.start / TILE): tile for tile in layer.missing()}
-
-
-def _batches(numbers: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
-    for first in range(0, len(numbers), size):
-        yield tuple(numbers[first : first + size])
 
 
 def _packed(value: Any) -> NDArray[np.uint8]:

@@ -8,11 +8,10 @@ from typing import Any
 
 from longtake import prompts
 from longtake.errors import ConfigError, ModelError
-from longtake.evals import scoring
 from longtake.evals.benchmarks import Benchmark
 from longtake.evals.runner import AskAll, Scored, Solver, evaluate
 from longtake.evals.runs import list_errors
-from longtake.evals.scoring import Citations, Difference, Rate, by_tag, paired
+from longtake.evals.scoring import Difference, Rate, by_tag, paired
 from longtake.lab.model import LabModel, parse
 from longtake.lab.profile import CURRENT, profile_named
 from longtake.runner.assignment import ModelAssignment, RoleAssignment
@@ -41,12 +40,6 @@ class MethodResult:
     """Hash of the laboratory's parameters."""
 
     @property
-    def citations(self) -> Citations | None:
-        """How well the method cites the evidence."""
-        scored = self.scored
-        return scoring.measure_citations(scored.items, scored.rows, scored.right)
-
-    @property
     def lead(self) -> Difference:
         """The method minus uniform, on the same questions."""
         videos = [item.asked.video for item in self.scored.items]
@@ -58,7 +51,7 @@ class MethodResult:
 
     def plain(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
-        accuracy = self.scored.accuracy
+        accuracy, citations = self.scored.accuracy, self.scored.citations
         return {
             "profile": self.profile,
             "method": self.method,
@@ -75,7 +68,7 @@ class MethodResult:
             "critical_path_s": self.scored.mean("seconds"),
             "uniform": {"frames": self.uniform_frames, "accuracy": self.uniform.accuracy.value},
             "lead": vars(self.lead),
-            "citations": None if self.citations is None else asdict(self.citations),
+            "citations": None if citations is None else asdict(citations),
             "errors": dict(self.scored.errors),
         }
 

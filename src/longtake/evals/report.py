@@ -20,12 +20,11 @@ from longtake._util import on_one_line, visible
 from longtake._util.timecode import clock
 from longtake.algorithms.calibration import BINS, expected_error
 from longtake.errors import ConfigError, LongtakeError, MissingExtra, RunError
-from longtake.evals import scoring
 from longtake.evals.benchmarks import Benchmark, LabelledQuestion, load
 from longtake.evals.presets import Published
 from longtake.evals.runner import Scored, file_name, score
 from longtake.evals.runs import ResultFigures, RunFolder, format_mean, list_errors
-from longtake.evals.scoring import Citations, Difference, Rate, accuracy, by_tag, paired
+from longtake.evals.scoring import Difference, Rate, accuracy, by_tag, paired
 from longtake.lab.profile import CURRENT
 from longtake.plots import Mark
 from longtake.types import GIVEN
@@ -114,12 +113,6 @@ class RunReport(ResultFigures):
     def given(self) -> int:
         """Questions that were answered, whether or not the answer found support."""
         return sum(self.counts[status] for status in GIVEN)
-
-    @property
-    def citations(self) -> Citations | None:
-        """How well answers cite the evidence; ``None`` if the benchmark names none."""
-        scored = self.scored
-        return scoring.measure_citations(scored.items, scored.rows, scored.right)
 
     @property
     def ended(self) -> str:
@@ -274,7 +267,7 @@ def plain(reports: Sequence[RunReport]) -> list[dict[str, Any]]:
 
 
 def _plain(report: RunReport) -> dict[str, Any]:
-    tags = {}
+    tags, citations = {}, report.scored.citations
     for tag, rates in report.tags().items():
         tags[tag] = {value: vars(rate) for value, rate in rates.items()}
     return {
@@ -282,7 +275,7 @@ def _plain(report: RunReport) -> dict[str, Any]:
         "spec": report.spec,
         "accuracy": vars(report.scored.accuracy) if report.scored.items else None,
         "counts": dict(report.counts),
-        "citations": None if report.citations is None else asdict(report.citations),
+        "citations": None if citations is None else asdict(citations),
         "errors": dict(report.errors.most_common()),
         "by_tag": tags,
         "calibration": [
@@ -359,7 +352,7 @@ def _details(report: RunReport) -> list[str]:
     for tag, rates in report.tags().items():
         rows = [(cell(value), str(rate)) for value, rate in rates.items()]
         blocks.append(table((cell(tag), "accuracy (95 %)"), rows))
-    citations = report.citations
+    citations = report.scored.citations
     if citations is not None:
         rows = [(name, f"{value:.3f}") for name, value in citations.figures().items()]
         blocks.append(table((f"citations, {citations.questions} questions", "mean"), rows))

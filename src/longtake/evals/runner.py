@@ -30,7 +30,7 @@ from longtake.config import Settings
 from longtake.errors import LongtakeError
 from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion, VideoSource
 from longtake.evals.runs import ResultFigures, RunFolder
-from longtake.evals.scoring import Rate, accuracy, sound
+from longtake.evals.scoring import Citations, Rate, accuracy, measure_citations, sound
 from longtake.llm.catalog import ModelCatalog
 from longtake.methods.base import fields_of
 from longtake.runner.assignment import TEAM
@@ -206,6 +206,11 @@ class Scored(ResultFigures):
     def accuracy(self) -> Rate:
         """Share of right answers; abstentions and errors count as wrong."""
         return accuracy(self.right, [item.asked.video for item in self.items])
+
+    @property
+    def citations(self) -> Citations | None:
+        """How well answers cite the evidence; ``None`` if the benchmark names none."""
+        return measure_citations(self.items, self.rows, self.right)
 
     def by_question(self) -> dict[str, bool]:
         """Whether each question was answered right, by its id."""

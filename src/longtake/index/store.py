@@ -34,6 +34,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from longtake._util import write_atomically, write_synced
 from longtake._util.cancellation import check_stop
 from longtake.errors import ConfigError, RunError
 from longtake.tracing.events import note, note_once
@@ -239,7 +240,7 @@ class FilmFolder:
                 "arrays": sorted(arrays),
                 "notes": dict(notes),
             }
-            _write_synced(draft / "meta.json", json.dumps(meta, default=str).encode())
+            write_synced(draft / "meta.json", json.dumps(meta, default=str).encode())
             # content before name: after a power cut no layer may be there half-written
             _sync_folder(draft)
             # exists only if it was damaged
@@ -290,19 +291,6 @@ def private_folder(path: Path) -> Path:
     return path
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file's content, or leave it unchanged on failure."""
-    prefix = f".{path.name}."
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=prefix, delete=False) as file:
-        draft = Path(file.name)
-    try:
-        _write_synced(draft, data)
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
-
-
 def note_damage(file: Path, error: Exception) -> None:
     """Note that a file is damaged and will be made again."""
     note_once("damaged", file=str(file), why=str(error) or type(error).__name__)
@@ -346,13 +334,6 @@ def _save(path: Path, array: NDArray[Any]) -> None:
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(whole))
         # np.save would hide the error number of a full disk
         file.write(whole.reshape(-1).view(np.uint8).data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _write_synced(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
         file.flush()
         os.fsync(file.fileno())
 

@@ -23,6 +23,7 @@ from longtake.algorithms import lexical
 from longtake.algorithms.intervals import union
 from longtake.errors import RunError
 from longtake.index.store import LayerKey, private_folder
+from longtake.perception.runtime import batches
 from longtake.tracing.events import note_once
 from longtake.types import Line, Segment
 
@@ -143,7 +144,7 @@ class TextStore:
         query = "SELECT text, vector FROM meanings WHERE encoder = ? AND text IN "
         with self._open() as base:
             # a statement takes a limited number of parameters
-            for some in _pieces(list(texts)):
+            for some in batches(list(texts), AT_ONCE):
                 marks = f"({', '.join('?' * len(some))})"
                 known |= dict(base.execute(query + marks, (encoder, *some)))
         return known
@@ -187,11 +188,6 @@ class TextStore:
                     f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_MADE}; COMMIT;"
                 )
             yield base
-
-
-def _pieces(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(texts), AT_ONCE):
-        yield texts[start : start + AT_ONCE]
 
 
 FILE = "words.db"

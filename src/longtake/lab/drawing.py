@@ -159,23 +159,14 @@ def _lamp(d: ImageDraw.ImageDraw, c: Colour) -> None:
     d.rectangle((14, 44, 38, 49), fill=INK)
 
 
-_THINGS: dict[str, Callable[[ImageDraw.ImageDraw, Colour], None]] = {
-    "ball": _ball,
-    "hoop": _hoop,
-    "racket": _racket,
-    "drum": _drum,
-    "bell": _bell,
-    "flute": _flute,
-    "cup": _cup,
-    "pot": _pot,
-    "plate": _plate,
-    "suitcase": _suitcase,
-    "umbrella": _umbrella,
-    "map": _map,
-    "book": _book,
-    "pencil": _pencil,
-    "lamp": _lamp,
+_THINGS = {
+    draw.__name__[1:]: draw
+    for draw in (
+        *(_ball, _hoop, _racket, _drum, _bell, _flute, _cup, _pot, _plate, _suitcase),
+        *(_umbrella, _map, _book, _pencil, _lamp),
+    )
 }
+"""What draws each kind of thing."""
 
 
 @lru_cache(maxsize=16)
@@ -395,20 +386,14 @@ def _bridge(d: Draw, c: Paint) -> None:
     d.rectangle((0, 172, WIDTH, 184), fill=c(120, 116, 112))
 
 
-_PLACES: dict[str, Callable[[Draw, Paint], None]] = {
-    "harbour": _harbour,
-    "market": _market,
-    "library": _library,
-    "station": _station,
-    "garden": _garden,
-    "kitchen": _kitchen,
-    "rooftop": _rooftop,
-    "workshop": _workshop,
-    "museum": _museum,
-    "school": _school,
-    "farm": _farm,
-    "bridge": _bridge,
+_PLACES = {
+    draw.__name__[1:]: draw
+    for draw in (
+        *(_harbour, _market, _library, _station, _garden, _kitchen, _rooftop, _workshop),
+        *(_museum, _school, _farm, _bridge),
+    )
 }
+"""What draws each place."""
 
 
 class Painter:

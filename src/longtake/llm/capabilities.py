@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from filelock import FileLock
 
+from longtake._util import write_atomically
 from longtake.llm.chat import Card
 from longtake.tracing import events
 
@@ -278,9 +279,7 @@ def _saver(folder: Path, key: str) -> Callable[[KnownCapabilities], None]:
             # another process may be learning at the same time
             with FileLock(folder / f"{FILE}.lock", timeout=5, mode=0o600):
                 data = {**_read(folder), key: asdict(known)}
-                draft = folder / f".{FILE}"
-                draft.write_text(json.dumps(data, indent=1), encoding="utf-8")
-                draft.replace(folder / FILE)
+                write_atomically(folder / FILE, json.dumps(data, indent=1).encode())
         except (OSError, TimeoutError) as error:
             events.note("cache_failed", file=str(folder / FILE), error=str(error))
 

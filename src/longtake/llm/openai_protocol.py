@@ -373,22 +373,18 @@ def _usage(card: Card, usage: Any, messages: Sequence[Message], text: str, secon
     """What the call used; estimated if the server does not say, because it was not free."""
     frames = sum(1 for _ in images(messages))
     reported = usage if isinstance(usage, dict) else {}
-    tokens_in, tokens_out = (
-        _count(reported.get("prompt_tokens")),
-        _count(reported.get("completion_tokens")),
-    )
-    cached = 0
-    if tokens_in is not None:
-        details = reported.get("prompt_tokens_details")
-        if isinstance(details, dict):
-            cached = min(tokens_in, _count(details.get("cached_tokens")) or 0)
-        # a reply that says something was not written in no tokens
-        tokens_out = tokens_out or (estimate(text) if text else 0)
-    else:
+    tokens_in = _count(reported.get("prompt_tokens"))
+    if tokens_in is None:
         guess = estimated_usage(card, messages, text, seconds)
-        tokens_in, tokens_out = guess.tokens_in, guess.tokens_out
-        events.note("usage_estimated", model=card.name, tokens_in=tokens_in, tokens_out=tokens_out)
+        counts = {"tokens_in": guess.tokens_in, "tokens_out": guess.tokens_out}
+        events.note("usage_estimated", model=card.name, **counts)
         return guess
+    # a reply that says something was not written in no tokens
+    tokens_out = _count(reported.get("completion_tokens")) or (estimate(text) if text else 0)
+    details = reported.get("prompt_tokens_details")
+    cached = 0
+    if isinstance(details, dict):
+        cached = min(tokens_in, _count(details.get("cached_tokens")) or 0)
     cost = None if card.price is None else card.price.of(tokens_in, cached, tokens_out)
     return Usage(1, tokens_in, cached, tokens_out, frames, round(seconds, 4), cost)
 

@@ -20,7 +20,15 @@ import numpy as np
 
 from longtake.errors import ModelError, unknown
 from longtake.perception.protocols import Preprocessing
-from longtake.perception.runtime import Compute, OnnxSession, batches, sha256, stack, unit
+from longtake.perception.runtime import (
+    Compute,
+    OnnxSession,
+    batches,
+    first_line,
+    sha256,
+    stack,
+    unit,
+)
 from longtake.types import Frame
 
 if TYPE_CHECKING:
@@ -224,7 +232,7 @@ def fetch(
         # unreachable, missing, refused, disk full: the client raises errors of several libraries
         except Exception as error:
             detail = (
-                f"{file} could not be fetched from {card.repo} ({_plain(error)}); "
+                f"{file} could not be fetched from {card.repo} ({first_line(error)}); "
                 f"copy it to {folder} instead"
             )
             raise ModelError(card.name, "unavailable", detail) from error
@@ -246,10 +254,6 @@ def _verified(card: EncoderCard, file: str, path: Path, metadata: Any) -> Fetche
         detail = f"{file} is not the file that the hub describes (SHA-256 differs)"
         raise ModelError(card.name, "refused", detail)
     return Fetched(file, path.stat().st_size, etag, digest, str(metadata.commit_hash or ""))
-
-
-def _plain(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 _SLICE = 1 << 20

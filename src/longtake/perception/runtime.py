@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from longtake._util import write_atomically
 from longtake._util.process_pool import usable_cores
 from longtake.errors import ConfigError, ModelError
 
@@ -181,7 +180,7 @@ def load_network(
         return onnxruntime.InferenceSession(source, options, providers=providers)
     # ONNX Runtime's exceptions share no base class of their own
     except Exception as error:
-        detail = f"not a usable ONNX model ({_first_line(error)})"
+        detail = f"not a usable ONNX model ({first_line(error)})"
         raise ModelError(str(model), "refused", detail) from error
 
 
@@ -192,7 +191,8 @@ def return_memory() -> None:
         trim(0)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of an error, or the name of its class."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
@@ -230,15 +230,5 @@ def write_once(path: Path, content: Callable[[], bytes]) -> Path:
     if path.is_file():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    # beside the target, because a rename is atomic only within one file system
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content())
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_atomically(path, content())
     return path

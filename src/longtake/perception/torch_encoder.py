@@ -23,7 +23,7 @@ import numpy as np
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.cards import identity
 from longtake.perception.protocols import Preprocessing
-from longtake.perception.runtime import Compute, batches, stack, unit
+from longtake.perception.runtime import Compute, batches, first_line, stack, unit
 from longtake.types import Frame
 
 if TYPE_CHECKING:
@@ -221,8 +221,8 @@ def _load(name: str, folder: Path, dtype: Any, device: str) -> Any:
             dtype=dtype,
         )
     except (OSError, ValueError, RuntimeError, KeyError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ModelError(name, "refused", f"{folder} cannot be loaded ({first})") from error
+        detail = f"{folder} cannot be loaded ({first_line(error)})"
+        raise ModelError(name, "refused", detail) from error
     return model.to(device).eval()
 
 

@@ -6,7 +6,6 @@ The text that is carried is plain, and whoever asks can see it, change it and dr
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 from filelock import FileLock
 
+from longtake._util import write_atomically
 from longtake.config import Settings, cache_folder
 from longtake.index.store import private_folder
 from longtake.prompts import phrase
@@ -74,10 +74,7 @@ def remember(settings: Settings, film: Path, question: str, result: Mapping[str,
     line = json.dumps(row).encode()
     with FileLock(f"{path}.lock", timeout=5, mode=0o600):
         kept = path.read_bytes().splitlines()[-(MOST - 1) :] if path.is_file() else []
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        draft.touch(mode=0o600)
-        draft.write_bytes(b"\n".join([*kept, line]) + b"\n")
-        draft.replace(path)
+        write_atomically(path, b"\n".join([*kept, line]) + b"\n")
 
 
 def past_questions(settings: Settings) -> list[PastQuestion]:

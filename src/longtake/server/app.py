@@ -29,21 +29,13 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from longtake import __version__
-from longtake.errors import (
-    BudgetSpent,
-    ConfigError,
-    LongtakeError,
-    MediaError,
-    MissingExtra,
-    ModelError,
-)
-from longtake.server.films import NoSuchFilm, public_message
-from longtake.server.journal import JournalUnwritable
+from longtake.errors import ConfigError, LongtakeError
+from longtake.server.films import public_message
 from longtake.server.openai import routes as openai
+from longtake.server.openai.replies import status_of
 from longtake.server.options import ServeOptions, log_as_json
 from longtake.server.routes import films, media, page, runs
 from longtake.server.routes.runs import EventStreams
-from longtake.server.runs import QueueFull
 from longtake.server.security import AccessKeys, Guard, open_keys, token_file
 from longtake.server.state import ServerState, open_state, owned_folder
 
@@ -54,17 +46,6 @@ except ImportError:  # Windows has no limit of this kind
 
 
 API = "/api/v1"
-STATUS: tuple[tuple[type[LongtakeError], int], ...] = (
-    (NoSuchFilm, 404),
-    (QueueFull, 503),
-    (JournalUnwritable, 503),
-    (BudgetSpent, 402),
-    (ConfigError, 422),
-    (MediaError, 422),
-    (MissingExtra, 501),
-    (ModelError, 502),
-)
-"""HTTP status of each error; the first that fits counts."""
 
 
 def create_app(options: ServeOptions, keys: AccessKeys | None = None) -> ASGIApp:
@@ -131,7 +112,9 @@ def _tools(state: ServerState) -> Starlette | None:
 def _refused(_: Request, error: Exception) -> Response:
     """An error that is meant for users, as JSON."""
     assert isinstance(error, LongtakeError)
-    status = next((code for kind, code in STATUS if isinstance(error, kind)), 400)
+    status, code = status_of(error)
+    # as FastAPI itself answers requests whose values are of no use
+    status = 422 if code in ("invalid_request", "invalid_film") else status
     return _error_reply({"detail": public_message(error), "error": type(error).__name__}, status)
 
 

@@ -10,10 +10,12 @@ import json
 import re
 import threading
 from asyncio import AbstractEventLoop, Future
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from starlette.types import Receive
 
 
 class ChangeNotifier:
@@ -97,6 +99,16 @@ class TraceReader:
                 self._after = line.id
                 yield line
 
+    def all_lines(self) -> Generator[TraceLine, None, None]:
+        """The events of a trace that no longer grows; closes the file."""
+        try:
+            while True:
+                yield from self.lines()
+                if not self.more:
+                    return
+        finally:
+            self.close()
+
     @property
     def more(self) -> bool:
         """Whether there are bytes that :meth:`lines` has not read."""
@@ -150,6 +162,12 @@ async def follow(
                 await asyncio.wait([change], timeout=HEARTBEAT)
     finally:
         reader.close()
+
+
+async def disconnected(receive: Receive) -> None:
+    """Return when whoever sent a request has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def sse(kind: str, data: bytes, id: int | None = None) -> bytes:  # noqa: A002

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
 import ipaddress
 import os
 import re
@@ -28,7 +27,6 @@ from typing import Literal, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 import httpx
-from PIL import Image
 
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError, LongtakeError, MediaError
@@ -38,15 +36,14 @@ from longtake.index.store import private_folder
 from longtake.runner.films import open_film, open_frames, open_store
 from longtake.server.options import ServeOptions
 from longtake.types import Frame
+from longtake.video.pictures import encoded
 from longtake.video.video import probe
 
 
 def jpeg(frame: Frame) -> bytes:
     """A frame as JPEG."""
-    data = io.BytesIO()
     # a usual compromise between sharpness and size
-    Image.fromarray(frame.pixels).save(data, "JPEG", quality=82)
-    return data.getvalue()
+    return encoded(frame.pixels, "jpeg", quality=82)
 
 
 def frame_at(film: Film, time: float, width: int) -> Frame:

@@ -23,9 +23,10 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from longtake._util import write_atomically
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, RunError
-from longtake.index.store import private_folder, write_atomically
+from longtake.index.store import private_folder
 from longtake.runner.assignment import DEFAULT_METHOD
 from longtake.tracing.events import Event, Sink
 from longtake.types import Answer, Usage

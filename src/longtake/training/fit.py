@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake._util import write_atomically
 from longtake.errors import ConfigError, MissingExtra, ModelError, RunError
 from longtake.perception.minilm import MeanPooling
 from longtake.perception.protocols import ImageEncoder
@@ -405,9 +406,7 @@ def _check_recall(
 
 
 def _write_json(path: Path, data: Mapping[str, Any]) -> None:
-    draft = path.with_name(f".{path.name}")
-    draft.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-    draft.replace(path)
+    write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())
 
 
 def _device(torch: Any, wanted: str) -> Any:

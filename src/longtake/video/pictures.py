@@ -31,11 +31,11 @@ def save_png(pixels: Pixels, path: Path) -> None:
         Image.fromarray(pixels).save(draft, "PNG")
 
 
-def encoded(pixels: Pixels, kind: str) -> bytes:
+def encoded(pixels: Pixels, kind: str, *, quality: int = 90) -> bytes:
     """A picture as the bytes of a file, ``jpeg`` or ``png``."""
     from PIL import Image
 
     file = io.BytesIO()
     # PNG ignores the quality
-    Image.fromarray(pixels).save(file, kind.upper(), quality=90)
+    Image.fromarray(pixels).save(file, kind.upper(), quality=quality)
     return file.getvalue()

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake._util import write_atomically
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError
 from longtake.footage.plain import CaptionedFootage
 from longtake.footage.protocol import Footage
-from longtake.index.store import write_atomically
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.minilm import MiniLM
 from longtake.runner.films import open_film

@@ -180,13 +180,17 @@ def _footage(request: FilmRequest) -> str:
     return f"{count} pictures with times"
 
 
+def status_of(error: Exception) -> tuple[int, str]:
+    """HTTP status and code of an error."""
+    for kind, status, code in STATUS:
+        if isinstance(error, kind):
+            return status, code
+    return (400, "failed") if isinstance(error, LongtakeError) else (500, "internal")
+
+
 def error_of(error: Exception) -> tuple[int, dict[str, Any]]:
     """Status and body of an error in OpenAI's shape."""
-    status, code = (400, "failed") if isinstance(error, LongtakeError) else (500, "internal")
-    # reversed, so that the first that fits is the last to be set
-    for kind, its_status, its_code in reversed(STATUS):
-        if isinstance(error, kind):
-            status, code = its_status, its_code
+    status, code = status_of(error)
     # what a bug says is nobody's business but the log's
     message = public_message(error) if isinstance(error, LongtakeError) else "internal error"
     # the status that OpenAI's own server answers with

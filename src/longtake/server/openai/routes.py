@@ -30,11 +30,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from longtake import registry
+from longtake._util import write_atomically
 from longtake._util.cancellation import Cancelled
 from longtake.errors import LongtakeError, MediaError
-from longtake.index.store import private_folder, write_atomically
+from longtake.index.store import private_folder
 from longtake.runner.history import CARRIED
-from longtake.server.events import TraceReader
+from longtake.server.events import TraceReader, disconnected
 from longtake.server.films import SENT, NoSuchFilm
 from longtake.server.journal import Ask
 from longtake.server.openai import replies
@@ -284,7 +285,7 @@ def _start(state: ServerState, body: bytes, header: str, base: str) -> AskedRequ
 async def _whole(question: AskedRequest, request: Request, state: ServerState) -> Response:
     run = question.run
     ended = asyncio.ensure_future(run.finished())
-    gone = asyncio.ensure_future(_disconnected(request))
+    gone = asyncio.ensure_future(disconnected(request.receive))
     await asyncio.wait([ended, gone], return_when=asyncio.FIRST_COMPLETED)
     gone.cancel()
     # the client has gone; it may come back
@@ -309,21 +310,10 @@ def _leave(key: tuple[int, Ask], run: ServerRun) -> None:
     run.leave()
 
 
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
 def _steps(state: ServerState, run: ServerRun) -> str:
     """The steps of a run that has ended."""
-    reader, lines = TraceReader(state.journal.trace(run.id)), []
-    try:
-        while True:
-            lines += [replies.describe(line.data) for line in reader.lines()]
-            if not reader.more:
-                return "".join(lines)
-    finally:
-        reader.close()
+    lines = TraceReader(state.journal.trace(run.id)).all_lines()
+    return "".join(replies.describe(line.data) for line in lines)
 
 
 async def _stream(question: AskedRequest) -> AsyncIterator[bytes]:

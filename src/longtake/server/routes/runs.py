@@ -16,7 +16,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from itertools import islice
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote
@@ -64,7 +64,7 @@ class EventStream(Response):
         ask = self._record.ask.model_dump(mode="json")
         await _send_piece(send, events.sse("state", _json({**status, "ask": ask})))
         sending = asyncio.ensure_future(self._send_rest(send, status))
-        leaving = asyncio.ensure_future(_left(receive))
+        leaving = asyncio.ensure_future(events.disconnected(receive))
         try:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -112,12 +112,6 @@ class EventStream(Response):
 
 async def _send_piece(send: Send, piece: bytes) -> None:
     await send({"type": "http.response.body", "body": piece, "more_body": True})
-
-
-async def _left(receive: Receive) -> None:
-    """Return when the viewer has disconnected."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _json(value: object) -> bytes:
@@ -302,17 +296,10 @@ def one_event(run: str, event: int, state: StateParam) -> Response:
     """One event in full: the messages that a model was sent, and its whole reply."""
     state.record(run)
     # ids ascend, so the first line from there on is the event or none
-    reader = events.TraceReader(state.journal.trace(run), after=event - 1)
-    try:
-        while True:
-            line = next(reader.lines(), None)
-            if line is not None:
-                break
-            if not reader.more:
-                raise HTTPException(404, "no such event")
-    finally:
-        reader.close()
-    if line.id != event:
+    later = events.TraceReader(state.journal.trace(run), after=event - 1).all_lines()
+    with closing(later):
+        line = next(later, None)
+    if line is None or line.id != event:
         raise HTTPException(404, "no such event")
     return Response(line.data, media_type="application/json")
 
