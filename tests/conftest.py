@@ -177,12 +177,18 @@ def film_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("films")
 
 
-@pytest.fixture
-def inline_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have evaluations ask in this process, where a test is not about processes."""
-    from support.working import Inline
+@pytest.fixture(autouse=True)
+def inline_workers(
+    nothing_left_by_test: None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evaluations ask in this process: another one takes seconds to start.
 
-    monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
+    Tests that are about processes are marked with ``worker_processes``.
+    """
+    if not request.node.get_closest_marker("worker_processes"):
+        from support.working import Inline
+
+        monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
 
 
 @pytest.fixture

@@ -23,8 +23,6 @@ from longtake.runner.session import Session
 from longtake.server.app import serving
 from longtake.server.openai.simulated import SimulatedService
 
-pytestmark = pytest.mark.usefixtures("inline_workers")
-
 
 def solve_all(benchmark, method, model, **fields):
     # these tests are about methods; the check would double their time

@@ -28,8 +28,6 @@ def nextqa(folder: Path, video: str) -> Path:
     return folder
 
 
-pytestmark = pytest.mark.usefixtures("inline_workers")
-
 LAB = ("lab-captions", "--of", "seeds=0-0", "--of", "minutes=3", "--of", "questions=2")
 SIMULATED = ("--model", "lab/acuity=1")
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from processes import SECRET, Captions, masked
-from support.working import Inline
 
 from longtake._util.process_pool import spawn
 from longtake.config import AnswerSettings, Settings
@@ -44,6 +43,7 @@ def solver(method="processes:FirstOption", **fields):
     return Solver(method, Session().with_fields(method, fields))
 
 
+@pytest.mark.worker_processes
 def test_every_question_is_asked_once_and_scored(tmp_path):
     log = tmp_path / "log"
     scored = evaluate(solver(log=str(log)), benchmark(), RunFolder(tmp_path / "run"), workers=2)
@@ -59,6 +59,7 @@ def test_every_question_is_asked_once_and_scored(tmp_path):
     assert str(os.getpid()) not in {pid for pids in workers.values() for pid in pids}
 
 
+@pytest.mark.worker_processes
 def test_errors_are_results_and_count_as_wrong(tmp_path):
     folder = RunFolder(tmp_path / "run")
     scored = evaluate(solver(), benchmark(broken=True), folder)
@@ -68,7 +69,6 @@ def test_errors_are_results_and_count_as_wrong(tmp_path):
     assert len(scored.rows) == 6
 
 
-@pytest.mark.usefixtures("inline_workers")
 def test_a_run_continues_where_it_stopped(tmp_path):
     folder, log = RunFolder(tmp_path / "run"), tmp_path / "log"
     whole = evaluate(solver(log=str(log)), benchmark(), folder)
@@ -84,7 +84,6 @@ def test_a_run_continues_where_it_stopped(tmp_path):
     assert len(ids) == len(set(ids)) == 6
 
 
-@pytest.mark.usefixtures("inline_workers")
 def test_only_errors_are_tried_again(tmp_path):
     folder, log = RunFolder(tmp_path / "run"), tmp_path / "log"
     evaluate(solver(log=str(log)), benchmark(broken=True), folder)
@@ -94,7 +93,6 @@ def test_only_errors_are_tried_again(tmp_path):
     assert sum(1 for _ in (folder.path / "results.jsonl").open()) == 7
 
 
-@pytest.mark.usefixtures("inline_workers")
 def test_a_different_spec_is_rejected_and_the_difference_named(tmp_path):
     folder = RunFolder(tmp_path / "run")
     evaluate(solver(), benchmark(), folder)
@@ -108,7 +106,6 @@ def test_a_different_spec_is_rejected_and_the_difference_named(tmp_path):
     ]
 
 
-@pytest.mark.usefixtures("inline_workers")
 def test_the_spec_has_everything_that_determines_the_results(tmp_path):
     folder, asked = RunFolder(tmp_path / "run"), benchmark(count=1)
     settings = Settings(models={"mine": OpenAIEntry(model="a")})
@@ -150,6 +147,7 @@ def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
     assert scored.mean("calls") == 1.0
 
 
+@pytest.mark.worker_processes
 def test_a_full_disk_ends_the_run_and_is_no_result(tmp_path):
     folder = RunFolder(tmp_path / "run")
     session = Session(assignment=ModelAssignment(("lab/acuity=1",)))
@@ -159,7 +157,6 @@ def test_a_full_disk_ends_the_run_and_is_no_result(tmp_path):
     assert {row["video"] for row in folder.results().values()} == {"v0", "v1"}
 
 
-@pytest.mark.usefixtures("inline_workers")
 def test_one_process_at_a_time_works_on_a_run(tmp_path):
     folder = RunFolder(tmp_path / "run")
     with folder.working(), pytest.raises(RunError, match="another process"):
@@ -170,7 +167,6 @@ def test_one_process_at_a_time_works_on_a_run(tmp_path):
         evaluate(solver(), benchmark(), RunFolder(tmp_path / "file"))
 
 
-@pytest.mark.usefixtures("inline_workers")
 def test_results_without_a_spec_and_damaged_ones_are_rejected_by_name(tmp_path):
     folder = RunFolder(tmp_path / "run")
     evaluate(solver(), benchmark(), folder)
@@ -196,6 +192,7 @@ def test_workers_ignore_ctrl_c():
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
 
 
+@pytest.mark.worker_processes
 def test_no_label_reaches_a_solver(tmp_path):
     items = benchmark(labels=(SECRET,))
     folder = RunFolder(tmp_path / "run")
@@ -203,6 +200,7 @@ def test_no_label_reaches_a_solver(tmp_path):
     assert {row["choice"] for row in scored.rows} == {"A"}, scored.rows[0]["text"]
 
 
+@pytest.mark.worker_processes
 def test_the_snoop_finds_what_is_there(tmp_path):
     """The test above can fail: a label in the run folder is found."""
     folder = RunFolder(tmp_path / "run")
@@ -219,7 +217,7 @@ def lines(folder):
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
-def test_killed_and_resumed_equals_unbroken(tmp_path, monkeypatch):
+def test_killed_and_resumed_equals_unbroken(tmp_path):
     """A run that is killed at a random moment gives the same results, one per question.
 
     It takes long because each start is three processes; ``make chaos`` kills for an hour.
@@ -251,9 +249,7 @@ def test_killed_and_resumed_equals_unbroken(tmp_path, monkeypatch):
     paths = [str(tmp_path), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
-    with monkeypatch.context() as patch:
-        patch.setattr("longtake.evals.runner.Processes", Inline)
-        runpy.run_path(str(driver))["go"](unbroken)
+    runpy.run_path(str(driver))["go"](unbroken)
     moments = random.Random()
     slowly = {**environment, "TEST_PAUSE": "0.02"}
     command = [sys.executable, str(driver), str(folder)]

@@ -16,8 +16,6 @@ from longtake.evals.selection import estimates, select
 from longtake.runner.session import Session
 from longtake.types import Question
 
-pytestmark = pytest.mark.usefixtures("inline_workers")
-
 OPTIONS = ("one", "two", "three")
 LIBRARY = [
     Member(name=name, model=f"lab/{text}")
