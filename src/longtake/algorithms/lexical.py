@@ -8,6 +8,7 @@ say about a word can be remembered (:func:`remember_in`).
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Protocol
@@ -177,3 +178,57 @@ def overlap(text: frozenset[str], keywords: frozenset[str], *, z: float = Z_LEX)
     """Eq. 8: min(1, Σ_{t ∈ e ∩ K} IDF(t) / Z), over lemmas."""
     shared = sorted(text & keywords)  # sorted, because the order of a sum shows in its last digits
     return min(1.0, sum(idf(word) for word in shared) / z)
+
+
+_LANGUAGES = """
+ar ara Arabic, bg bul Bulgarian, ca cat Catalan, cs cze ces Czech, da dan Danish,
+de ger deu German, el gre ell Greek, en eng English, es spa Spanish, fa per fas Persian,
+fi fin Finnish, fil tgl Filipino, fr fre fra French, he heb Hebrew, hi hin Hindi,
+hu hun Hungarian, id ind Indonesian, is ice isl Icelandic, it ita Italian, ja jpn Japanese,
+ko kor Korean, lt lit Lithuanian, lv lav Latvian, mk mac mkd Macedonian, ms may msa Malay,
+nb nor nob Norwegian, nl dut nld Dutch, pl pol Polish, pt por Portuguese, ro rum ron Romanian,
+ru rus Russian, sk slo slk Slovak, sl slv Slovenian, sv swe Swedish, th tha Thai, tr tur Turkish,
+uk ukr Ukrainian, ur urd Urdu, vi vie Vietnamese, zh chi zho Chinese
+"""
+LANGUAGES: Mapping[str, str] = {
+    code: entry.split()[-1] for entry in _LANGUAGES.split(",") for code in entry.split()[:-1]
+}
+"""Names of languages by the codes of ISO 639-1 and 639-2, which sound tracks are labelled with."""
+_BY_SCRIPT = {
+    "HANGUL": "Korean",
+    "HIRAGANA": "Japanese",
+    "KATAKANA": "Japanese",
+    "CJK": "Chinese",
+    "THAI": "Thai",
+    "DEVANAGARI": "Hindi",
+}
+_BY_LETTERS = frozenset(_BY_SCRIPT.values()) | {"Vietnamese"}
+"""Not told by words: their writing tells them, or ``wordfreq`` would need another package."""
+_ENGLISH = frozenset(["the", "what", "who", "when", "where", "which", "how", "why", "does"])
+
+
+def language_of(text: str) -> str:
+    """The name of the language of a text; empty if that is unsure, as for fewer than three words.
+
+    A text is in the language in which its words are most frequent, if they are ten times as
+    frequent (1 on the scale of Zipf) as in the next one.
+    """
+    scripts = [unicodedata.name(letter, "?").split()[0] for letter in text if letter.isalpha()]
+    # Japanese mixes three scripts, and kana are in no other language
+    for script, language in _BY_SCRIPT.items():
+        if scripts.count(script) > len(scripts) / 4:
+            return language
+    words = _WORD.findall(untimed(text).lower())
+    if len(words) < 3:
+        return ""
+    if _ENGLISH.intersection(words):
+        return "English"  # loading the tables of all languages takes a second
+    from wordfreq import available_languages, zipf_frequency
+
+    scores = []
+    for code in available_languages("small"):
+        if LANGUAGES.get(code, "Hindi") not in _BY_LETTERS:
+            total = sum(zipf_frequency(word, code, "small") for word in words)
+            scores.append((total / len(words), LANGUAGES[code]))
+    (best, language), (second, _) = sorted(scores, reverse=True)[:2]
+    return language if best >= second + 1 else ""

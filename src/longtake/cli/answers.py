@@ -20,6 +20,7 @@ from longtake._util import on_one_line, visible
 from longtake._util.cancellation import Stop
 from longtake._util.timecode import clock
 from longtake.agents.answer import claims
+from longtake.cli.indexing import say_languages
 from longtake.cli.output import bold, faint, in_one_line, on_terminal, say, wrapped
 from longtake.errors import ConfigError, LongtakeError
 from longtake.index.film import Film
@@ -193,6 +194,8 @@ def unseen(film: Film, moments: Iterable[float]) -> list[str]:
         if known[source] < 1 and (source != "speech" or film.video.info.audio):
             share = f"{known[source]:.0%} indexed" if known[source] else "not indexed"
             missing.append(f"{name} ({share})")
+    if film.words.speech_note:
+        missing.append(film.words.speech_note)
     return missing
 
 
@@ -347,6 +350,7 @@ def ask_film(
         remember(session.settings, film.path.absolute(), remembered or question.text, plain(result))
     except OSError as error:
         say(f"not kept in the history: {error}")
+    say_languages(film, question.text)
     return answered
 
 

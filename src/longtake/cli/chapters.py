@@ -104,11 +104,13 @@ def summary(path: Path, session: Session, as_json: bool) -> None:
     Example:
       longtake summary meeting.mp4 --model local/qwen2.5-1.5b
     """
-    _, overview = overview_of(path, session)
+    film, overview = overview_of(path, session)
     if as_json:
         emit_json({"film": str(path), **asdict(overview)})
         return
-    click.echo(visible(overview.summary or "nothing is said or shown in this film"))
+    if film.words.speech_note:
+        say(film.words.speech_note)
+    click.echo(visible(overview.summary or "no words are said or shown that can be quoted"))
     for chapter in overview.chapters:
         click.echo(visible(f"  {clock(chapter.start)}  {chapter.title}"))
 

@@ -147,6 +147,8 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
     seconds = round(time.perf_counter() - began, 3)
     parts = ", ".join(f"{name} {part:.1f} s" for name, part in took.items())
     say(f"  indexed in {seconds:.1f} s" + (f" ({parts})" if parts else ""))
+    if not only and film.words.speech_note:
+        say(f"  {film.words.speech_note}")
     return {
         "fingerprint": film.fingerprint,
         "duration": film.duration,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from longtake.algorithms.lexical import language_of
 from longtake.cli.output import progress, say
 from longtake.index.film import Film
 from longtake.index.search import covered
@@ -33,10 +34,18 @@ def show_notes() -> Iterator[None]:
         yield
 
 
+def say_languages(film: Film, text: str) -> None:
+    """Say that a question is not in the language of the film, if that is so: words hardly match."""
+    asked = language_of(text)
+    spoken = language_of(" ".join(line.text for line in film.known_lines()[0][:50]))
+    if asked and spoken and asked != spoken:
+        say(f"you ask in {asked}, and what is said in the film is {spoken}: ask in {spoken}")
+
+
 def look_through(film: Film) -> None:
     """Index the pictures of a film, and say if its speech will be missing."""
     with show_notes(), progress("indexing the film's pictures") as advance:
         film.pictures.build(film.pictures.layers(), advance)
     # answers may be worse for it, so the user should know
     if film.words.unheard:
-        say(f"the film's speech is left out: {film.words.unheard}")
+        say(film.words.speech_note)

@@ -20,7 +20,7 @@ from longtake.errors import LongtakeError, ModelError, unknown
 from longtake.llm.catalog import DOWNLOADS, ModelCatalog, is_listening, suggestions
 from longtake.llm.probe import measure_bias
 from longtake.llm.probe import probe as ask
-from longtake.perception.cards import CARDS
+from longtake.perception.cards import CARDS, WHISPER, EncoderCard, HubFiles
 from longtake.perception.cards import fetch as fetch_card
 from longtake.perception.encoders import card_folder
 
@@ -104,31 +104,33 @@ def probe(name: str, offline: bool, bias: bool, settings: Settings, as_json: boo
 @click.argument("name")
 @common
 def pull(name: str, settings: Settings, as_json: bool) -> None:
-    """Download the weights of a built-in model or the files of an encoder.
+    """Download the weights of a built-in model, the files of an encoder, or Whisper.
 
     An interrupted download resumes. Files are kept only if their hash is right.
 
     \b
     Example:
       longtake models pull local/qwen2.5-1.5b
+      longtake models pull whisper
     """
-    if name not in CARDS and name not in DOWNLOADS:
-        raise unknown("model to pull", name, [*DOWNLOADS, *CARDS])
-    path = _pull_encoder(name, settings) if name in CARDS else pull_weights(name, settings)
+    on_hub: dict[str, EncoderCard | HubFiles] = {**CARDS, WHISPER.name: WHISPER}
+    if name not in on_hub and name not in DOWNLOADS:
+        raise unknown("model to pull", name, [*DOWNLOADS, *on_hub])
+    path = _pull(on_hub[name], settings) if name in on_hub else pull_weights(name, settings)
     if as_json:
         emit_json({"model": name, "file": str(path)})
     else:
         click.echo(str(path))
 
 
-def _pull_encoder(name: str, settings: Settings) -> Path:
-    """Download the files of an encoder and return their folder."""
-    folder = card_folder(name, config.cache_folder(settings))
+def _pull(card: EncoderCard | HubFiles, settings: Settings) -> Path:
+    """Download a model's files from the hub and return their folder."""
+    folder = card_folder(card.name, config.cache_folder(settings))
 
     def announce(file: str, size: int) -> None:
         say(f"{file}: {human_bytes(size)}")
 
-    fetch_card(CARDS[name], folder, progress=announce)
+    fetch_card(card, folder, progress=announce)
     return folder
 
 

@@ -11,7 +11,7 @@ import click
 
 from longtake._util import visible
 from longtake._util.timecode import clock, parse_range
-from longtake.cli.indexing import LONG, show_notes
+from longtake.cli.indexing import LONG, say_languages, show_notes
 from longtake.cli.options import COUNT, PATH, common
 from longtake.cli.output import emit_json, progress, say
 from longtake.config import Settings
@@ -85,7 +85,7 @@ def search(
         )
         # each film is shown as soon as it is searched: the next may take minutes to index
         if not as_json:
-            _conclude(film, result, unsure=unsure)
+            _conclude(film, text, result, unsure=unsure)
     if as_json:
         emit_json({"text": text, "films": reports})
 
@@ -108,8 +108,8 @@ class FilmSearch:
         film = self._film
         self._find(pictures=self._looked)
         self._build([self._frames, SpeechTask(film, self._stretch, self._order)])
-        if film.words.unheard:
-            say(f"the film's speech is left out: {film.words.unheard}")
+        if film.words.speech_note:
+            say(film.words.speech_note)
         result = self._find()
         if not self._shown and film.duration < LONG:
             self._build([OnscreenTask(film)])
@@ -161,10 +161,11 @@ def _show(hit: SearchHit) -> None:
     click.echo(line, file=sys.stdout)
 
 
-def _conclude(film: Film, result: SearchResult, *, unsure: bool) -> None:
+def _conclude(film: Film, text: str, result: SearchResult, *, unsure: bool) -> None:
     """Show unsure hits if they are wanted, and say what was not searched."""
     nearest = [hit for hit in result.hits if not hit.sure]
     if len(nearest) == len(result.hits):
+        say_languages(film, text)
         hint = "; --unsure shows the nearest moments" if nearest and not unsure else ""
         say(f"nothing found for sure{hint}")
     for hit in nearest if unsure else ():

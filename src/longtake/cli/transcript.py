@@ -54,8 +54,10 @@ def transcript(
     if out is not None:
         check_place(out, TRANSCRIPT, inputs=(path, film.subtitle_file))
     lines = spoken(film, parse_range(within) if within is not None else None)
-    if not lines:
-        say(film.words.unheard or "no speech was recognised in this film")
+    if film.words.speech_note:
+        say(film.words.speech_note)
+    elif not lines:
+        say("nothing is said in this part of the film")
     text = written(lines, kind or _by_suffix(out))
     if out is not None:
         write_text(out, text)

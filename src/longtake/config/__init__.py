@@ -89,7 +89,7 @@ class PerceptionSettings:
     listener: Literal["moonshine", "whisper", "none"] = "moonshine"
     """Speech recognition: built in (extra ``speech``), faster-whisper (extra ``whisper``), none."""
     whisper_model: str = trusted("")
-    """Folder or name of the faster-whisper model."""
+    """Folder or name of the faster-whisper model; empty: that of ``models pull whisper``."""
     reader: bool = True
     """Whether to read on-screen text."""
     threads: int = number(0, least=0, most=256)

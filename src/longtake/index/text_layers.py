@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake._util.cancellation import check_stop
+from longtake._util.timecode import clock
 from longtake.algorithms.intervals import coverage
+from longtake.algorithms.lexical import LANGUAGES
 from longtake.algorithms.shots import Survey, survey
 from longtake.errors import MediaError, MissingExtra
 from longtake.index.layers import Advance, ignore
@@ -326,6 +328,35 @@ class FilmWords:
         except MissingExtra as error:
             return str(error)
         return ""
+
+    @property
+    def speech_note(self) -> str:
+        """Why the film has no speech, or not all of it; empty if there is nothing to say."""
+        if self.subtitles.key() is not None:
+            return ""
+        if not self._source.video.info.audio:
+            return "the film has no sound"
+        if self.unheard:
+            return f"the film's speech is left out: {self.unheard}"
+        if self.recognised is None:
+            return "speech recognition is switched off (perception.listener)"
+        if foreign := self._source.text.covered(self.recognised.unsupported_key):
+            return self._not_english(foreign)
+        if self.recognised.missing() or self._source.text.lines(self.recognised.key):
+            return ""
+        return "nobody is heard to speak in the film's sound"
+
+    def _not_english(self, stretches: Sequence[Segment]) -> str:
+        longest = max(stretches, key=lambda stretch: stretch.duration)
+        label = LANGUAGES.get(self._source.video.info.audio[0].language)
+        labelled = f"; the sound is labelled {label}" if label else ""
+        return (
+            f"{sum(stretch.duration for stretch in stretches):.0f} s of speech, as at "
+            f"{clock(longest.start)}, are not understood as English (another language, singing or "
+            f"noise{labelled}). Whisper hears many languages: "
+            'pip install "longtake[whisper]"; longtake models pull whisper; '
+            "then add --set perception.listener=whisper"
+        )
 
     @cached_property
     def readable(self) -> OnscreenLayer | None:

@@ -88,6 +88,24 @@ class EncoderCard:
         return (self.image.file, self.text.file, self.text.tokenizer)
 
 
+@dataclass(frozen=True)
+class HubFiles:
+    """Files of a model that another package runs."""
+
+    name: str
+    repo: str
+    revision: str
+    files: tuple[str, ...]
+
+
+WHISPER = HubFiles(
+    "whisper",
+    # what faster-whisper itself downloads for "small"
+    "Systran/faster-whisper-small",
+    "main",
+    ("config.json", "model.bin", "tokenizer.json", "vocabulary.txt"),
+)
+"""The Whisper model that ``longtake models pull whisper`` downloads, 0.5 GB."""
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet
 
 CARDS: dict[str, EncoderCard] = {
@@ -197,7 +215,7 @@ class Fetched:
 
 
 def fetch(
-    card: EncoderCard,
+    card: EncoderCard | HubFiles,
     folder: Path,
     *,
     endpoint: str | None = None,
@@ -246,7 +264,7 @@ def fetch(
     return fetched
 
 
-def _verified(card: EncoderCard, file: str, path: Path, metadata: Any) -> Fetched:
+def _verified(card: EncoderCard | HubFiles, file: str, path: Path, metadata: Any) -> Fetched:
     digest, etag = sha256(path), str(metadata.etag or "")
     # only large files have their SHA-256 as ETag; small ones have a git hash
     if len(etag) == 64 and etag != digest:

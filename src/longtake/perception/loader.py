@@ -6,9 +6,15 @@ from functools import cached_property
 from pathlib import Path
 
 from longtake.config import PerceptionSettings
-from longtake.errors import ConfigError
+from longtake.errors import ModelError
+from longtake.perception.cards import WHISPER
 from longtake.perception.efficientnet import EfficientNetLite2
-from longtake.perception.encoders import BuiltIns, open_encoder, open_image_text_encoder
+from longtake.perception.encoders import (
+    BuiltIns,
+    card_folder,
+    open_encoder,
+    open_image_text_encoder,
+)
 from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
 from longtake.perception.protocols import (
@@ -28,7 +34,7 @@ class PerceptionModels:
     def __init__(
         self, settings: PerceptionSettings, cache: Path, *, images: ImageTextEncoder | None = None
     ) -> None:
-        self.settings = settings
+        self.settings, self._cache = settings, cache
         self._compute = Compute(
             threads=settings.threads, batch=settings.batch, compiled=settings.compile
         )
@@ -95,12 +101,11 @@ class PerceptionModels:
             return None
         if self.settings.listener == "moonshine":
             return MoonshineListener(compute=self._compute)
-        if not self.settings.whisper_model:
-            raise ConfigError(
-                "perception.listener is whisper; name its model in perception.whisper_model",
-                key="perception.whisper_model",
-            )
-        return open_whisper(self.settings.whisper_model)
+        pulled = card_folder(WHISPER.name, self._cache)
+        if not self.settings.whisper_model and not (pulled / "model.bin").is_file():
+            detail = "not downloaded yet (0.5 GB): longtake models pull whisper"
+            raise ModelError(WHISPER.name, "unavailable", detail)
+        return open_whisper(self.settings.whisper_model or str(pulled))
 
 
 def _folder(setting: str) -> Path | None:

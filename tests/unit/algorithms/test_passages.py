@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,3 +46,23 @@ def test_a_text_with_another_number_does_not_hold_the_answer():
     answer, wanted = "Open from 11 to 19", lexical.lemmas(["Open from 11 to 19"])
     assert held(answer, wanted, "GLASS BAKERY / Open from 11 to 19") == 1.0
     assert held(answer, wanted, "OLD WINDMILL / Open from 11 to 16") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("What does he say?", "English"),
+        ("gradient descent method", "English"),
+        ("Was sagt der Mann über Geld?", "German"),
+        ("¿Qué dice el hombre?", "Spanish"),
+        ("Что он говорит?", "Russian"),
+        ("彼は何と言いましたか", "Japanese"),
+        # too few words, names alone, and words of several languages
+        ("Quem fala?", ""),
+        ("Bjarne Stroustrup Metaprogramming", ""),
+        ("share your creative wealth", ""),
+        ("", ""),
+    ],
+)
+def test_a_language_is_named_only_if_its_words_stand_out(text, language):
+    assert lexical.language_of(text) == language

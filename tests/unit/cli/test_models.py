@@ -110,6 +110,9 @@ def test_an_encoder_is_pulled_by_the_name_that_its_error_gives(
     ran = CliRunner().invoke(root, ["models", "pull", name], catch_exceptions=False)
     assert ran.stdout.strip() == str(folder)
     assert asked == ["dinov2-small", folder]
+    ran = CliRunner().invoke(root, ["models", "pull", "whisper"], catch_exceptions=False)
+    assert ran.stdout.strip() == str(folder.with_name("whisper"))
+    assert asked[2:] == ["whisper", folder.with_name("whisper")]
     assert "did you mean 'dinov2-small'" in str(
         CliRunner().invoke(root, ["models", "pull", "dinov2"]).exception
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -118,6 +119,22 @@ def test_speech_that_is_not_understood_is_kept_apart(film):
     assert film.speech(Segment(0, 10)) == []
     key = film.words.recognised.unsupported_key
     assert [line.text for line in film.source.text.lines(key)] == ["not English"]
+    told = film.words.speech_note
+    assert told.startswith("4 s of speech, as at 00:00:05, are not understood as English")
+    assert "longtake models pull whisper" in told
+    assert "labelled" not in told
+    track = replace(film.video.info.audio[0], language="ger")
+    film.video.info = replace(film.video.info, audio=(track,))
+    assert "the sound is labelled German" in film.words.speech_note
+
+
+def test_silence_is_told_from_a_film_without_sound_and_from_one_not_heard_yet(film):
+    assert film.words.speech_note == ""
+    film.senses.listener.listen = lambda samples, start=0.0: Heard()
+    film.speech()
+    assert film.words.speech_note == "nobody is heard to speak in the film's sound"
+    film.video.info = replace(film.video.info, audio=())
+    assert film.words.speech_note == "the film has no sound"
 
 
 def test_one_frame_is_read_for_each_distinct_shot_and_stands_for_all_of_it(film):

@@ -40,6 +40,10 @@ def test_an_endpoint_given_outright(tmp_path: Path) -> None:
 def test_unknown_names_suggest_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"did you mean 'local/qwen2\.5-1\.5b'"):
         catalogue().open("local/qwen2.5-1.5")
+    with pytest.raises(ConfigError, match="did you mean 'senses'"):
+        catalogue().open("sneses")
+    with pytest.raises(ConfigError, match="unknown model 'nonsense'; known: "):
+        catalogue().open("nonsense")
 
 
 def test_entries_of_the_configuration_are_checked() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -15,10 +17,12 @@ import pytest
 import tinymodels
 from drawings import noise
 
+from longtake.config import PerceptionSettings
 from longtake.errors import ConfigError, ModelError
 from longtake.perception.cards import (
     CARDS,
     RECORD,
+    WHISPER,
     CardImageTextEncoder,
     TextTower,
     card,
@@ -34,6 +38,7 @@ from longtake.perception.encoders import (
     open_encoder,
     open_image_text_encoder,
 )
+from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import Preprocessing
 
 CLIP, SIGLIP, DINO = (
@@ -226,6 +231,26 @@ def test_fetched_files_are_recorded_and_load(hub, tmp_path):
     assert [item["sha256"] for item in record["files"]] == [item.hub for item in fetched]
     assert {item.commit for item in fetched} == {"c" * 40}
     assert open_card(CLIP, folder).images([noise(20, 20)]).shape == (1, 512)
+
+
+def test_whisper_is_opened_from_what_was_pulled(hub, tmp_path, monkeypatch):
+    handler, endpoint = hub
+    monkeypatch.setattr(handler, "files", {file: file.encode() for file in WHISPER.files})
+    opened = []
+
+    def model(folder, *, local_files_only):
+        assert local_files_only
+        opened.extend(file for file in WHISPER.files if (Path(folder) / file).is_file())
+        return SimpleNamespace(model=SimpleNamespace(device="cpu"))
+
+    module = SimpleNamespace(WhisperModel=model, BatchedInferencePipeline=None)
+    monkeypatch.setitem(sys.modules, "faster_whisper", module)
+    models = PerceptionModels(PerceptionSettings(listener="whisper"), tmp_path)
+    with pytest.raises(ModelError, match=r"not downloaded yet .* longtake models pull whisper"):
+        models.listener  # noqa: B018
+    fetch(WHISPER, card_folder("whisper", tmp_path), endpoint=endpoint)
+    assert models.listener.key == "faster-whisper:whisper"
+    assert opened == list(WHISPER.files)
 
 
 def test_no_token_is_sent(hub, tmp_path):
