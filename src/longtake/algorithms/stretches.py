@@ -86,16 +86,11 @@ class Talk:
         is_broad = np.full(len(self.texts), _BROAD.search(question) is not None)
         return np.stack([*columns, is_broad, np.ones(len(self.texts))], axis=1)
 
-    def find(self, question: str, drafts: Sequence[str] = (), *, count: int = 1) -> list[Segment]:
-        """The stretches that are about a question, the best first."""
+    def find(self, question: str, drafts: Sequence[str] = ()) -> Segment:
+        """The stretch that is about a question."""
         logits = self.features(question, drafts) @ np.array(WEIGHTS)
-        probabilities = 1 / (1 + np.exp(-logits))
-        stretches = []
-        for _ in range(count):
-            first, last = expected_best(probabilities)
-            stretches.append(Segment(first * STEP, last * STEP))
-            probabilities[first:last] = 0.0
-        return stretches
+        first, last = expected_best(1 / (1 + np.exp(-logits)))
+        return Segment(first * STEP, last * STEP)
 
     def _named(self, query: str) -> NDArray[np.float64]:
         """The share of each bin's words that is said by speakers whom the query names."""

@@ -181,8 +181,9 @@ def test_what_nobody_says_may_be_written(monkeypatch):
     sign = Line(Segment(200, 204), "The volcano erupted because the ice melted")
     monkeypatch.setattr(footage, "onscreen", lambda within=None: [sign])
     question = Question("Why did the volcano erupt because the ice")
-    answer, _ = asked("the ice melted", question, footage)
+    answer, prompts = asked("the ice melted", question, footage)
     assert (answer.text, answer.evidence[0].source) == ("the ice melted", "onscreen")
+    assert len(prompts) == 1  # nothing that is said bears on it
 
 
 def test_what_a_film_is_about_is_told_from_all_of_it():

@@ -16,7 +16,7 @@
 An open question that asks for more than a fact (why, what did they think of, summarize) is answered
 with an account of what is said::
 
-    A  stretches ← two places where the talk is about the question
+    A  stretch ← where the talk is about the question
     B  tell in a few sentences what is said there, from the sentences closest to the question
     C  drop every sentence that holds nothing new, or whose words were not said; if none is left,
        say that it was not found
@@ -245,7 +245,7 @@ class Lookup:
         """An account of what is said about the question, or about everything."""
         with step("search"):
             talk = Talk(lines, footage.duration, footage.meanings)
-            stretches = thirds(lines) if whole else talk.find(question.text, count=2)  # A
+            stretches = thirds(lines) if whole else [talk.find(question.text)]  # A
             spoken = utterances(lines)
             shown = closest(footage, question.text, spoken, stretches, self.max_words, whole=whole)
         note("looked_up", lines=len(lines), passages=len(shown), stretch="")
@@ -269,7 +269,7 @@ class Lookup:
         holders = list(dict.fromkeys(kept.values()))
         if whole:
             return Answer(text=account, evidence=tuple(cited([], holders)))
-        (stretch,) = talk.find(question.text, [account])  # D
+        stretch = talk.find(question.text, [account])  # D
         # the last bin may end after the film
         stretch = Segment(stretch.start, min(stretch.end, footage.duration))
         return Answer(text=account, evidence=tuple(cited([stretch], holders)))
