@@ -91,6 +91,7 @@ def _is_there(module, name):
 
 
 def test_the_method_of_the_tutorial_is_found_in_the_working_folder(run, tmp_path, monkeypatch):
+    """Slow: it makes a film and runs three commands of the page on it."""
     page = (ROOT / "docs" / "tutorial.md").read_text()
     code = next(code for language, code in BLOCK.findall(page) if code.startswith("# my_module.py"))
     (tmp_path / "my_module.py").write_text(code)

@@ -113,6 +113,7 @@ def test_a_recipe_has_three_files_at_most(section: str) -> None:
 
 @following("A method")
 def test_method(recipe: Recipe) -> None:
+    """Slow: the recipe runs the method on a film and in the laboratory."""
     describe, measure = recipe.commands
     assert "Frames in each look." in recipe.run(describe)
     measured = json.loads(recipe.run(f"{measure} --json"))

@@ -163,6 +163,7 @@ def test_with_a_random_encoder_and_no_sight_nothing_leads(worlds):
 
 
 def test_a_search_finds_what_uniform_frames_miss(worlds):
+    """Slow: 48 questions, so that the difference is no chance."""
     searched = solve_all(worlds, "videoagent", "lab/acuity=0.8")
     plain = solve_all(worlds, "uniform", "lab/acuity=0.8", frames=round(searched.mean("frames")))
     assert searched.mean("frames") < 15

@@ -17,6 +17,7 @@ KILLS = 3
 
 
 def test_killed_writers_lose_nothing_and_write_nothing_twice(tmp_path):
+    """Slow: each killed process is started again."""
     spawn = multiprocessing.get_context("spawn")
     rng = random.Random(4)
 

@@ -98,6 +98,11 @@ _SAID_WHEN = re.compile(
     r"\s*(?:that|about|of|for)?\b(?P<what>.*)",
     re.IGNORECASE,
 )
+_MENTIONED_WHEN = re.compile(
+    r"^when (?:is|are|was|were) (?:the (?:word|term|phrase|name)s? )?(?P<what>.+?)"
+    r" (?:(?:first|last) )?(?:mentioned|said|named|discussed|spoken of|talked about)\b",
+    re.IGNORECASE,
+)
 _GENERIC = frozenset(
     [
         *("film", "video", "clip", "movie", "talk", "lecture", "meeting", "recording", "story"),
@@ -122,8 +127,8 @@ def asks_about_all(text: str) -> bool:
 
 def said_when(text: str) -> str:
     """What is said at the moment that a question asks for; empty if it asks for something else."""
-    match = _SAID_WHEN.match(text.strip())
-    return match["what"].strip(" ?.") if match else ""
+    match = _MENTIONED_WHEN.match(text.strip()) or _SAID_WHEN.match(text.strip())
+    return match["what"].strip(" ?.\"'“”") if match else ""
 
 
 _EVERY = _words(

@@ -63,6 +63,7 @@ def test_what_a_text_holds(kind, text, is_held):
         ("How many ships are there?", False, False, ""),
         ("When does she say that ventures fail?", False, False, "ventures fail"),
         ("At what point do they mention the red car?", False, False, "the red car"),
+        ("When is the word copyright first mentioned?", False, False, "copyright"),
         ("When was the bridge built?", False, False, ""),
     ],
 )

@@ -68,6 +68,7 @@ def index(folder, *paths, engine, only=()):
 
 
 def test_layers_are_the_same_byte_for_byte(alone, store, short, monkeypatch):
+    """Slow: a film is indexed twice, once with restarts."""
     monkeypatch.setattr(indexing, "SHOTS", 1)
     broken = store / "broken.mp4"
     broken.write_bytes(b"not a film")

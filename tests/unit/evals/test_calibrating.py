@@ -87,6 +87,7 @@ def test_a_confidence_is_a_probability_where_the_method_is_calibrated():
 
 
 def test_the_command_fits_and_writes_with_provenance(run, tmp_path):
+    """Slow: it evaluates before it fits."""
     out, kept = tmp_path / "calibration.json", tmp_path / "run"
     lab = ["--on", "lab", "--of", "seeds=7", "--of", "minutes=4", "--of", "questions=6"]
     model = ["--model", "lab/profile=lab-2", "--set", 'auto.stages=["lookup", "videoagent"]']

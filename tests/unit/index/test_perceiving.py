@@ -171,6 +171,7 @@ def test_a_moment_that_is_asked_for_is_read_itself_even_where_another_stands_for
 
 
 def test_search_finds_what_was_said_and_shown_and_says_how_much_it_knows(encoded):
+    """Slow: it indexes a film with speech and on-screen text for the tests below."""
     encoded.speech()
     found = search(encoded, "word 130")
     assert found.hits[0].time == pytest.approx(130, abs=1)

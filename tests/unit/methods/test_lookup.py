@@ -346,3 +346,18 @@ def test_a_passage_that_holds_the_answer_to_another_question_is_not_cited():
 def test_speech_and_text_never_share_a_passage(footage):
     sources = {passage.source for passage in read(footage, None)}
     assert sources <= {"speech", "onscreen"}
+
+
+def test_a_yes_that_only_repeats_the_question_is_no_answer():
+    form = Line(Segment(10, 12), "Allow changes? Yes / No. A license for the lawyer.")
+    question = Question("Do you need a lawyer to get a license?")
+    answer, _ = asked("Yes, you need a lawyer.", question, TestFootage(60, lines=[form]))
+    assert answer.text in ("", form.text)
+
+
+@pytest.mark.parametrize(("order", "start"), [("first", 60), ("last", 90)])
+def test_the_first_and_the_last_time_that_something_is_said(order, start):
+    lines = [*TALK[2:4], Line(Segment(200, 230), "Ben: There is no plain answer.")]
+    question = Question(f"When is the word battery {order} mentioned?")
+    answer, prompts = asked("", question, TestFootage(400, lines=lines))
+    assert (answer.evidence[0].segment.start, prompts) == (start, [])

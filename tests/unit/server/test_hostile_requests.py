@@ -125,6 +125,7 @@ def chat_body(draw, known):
     suppress_health_check=list(HealthCheck),
 )
 def test_no_request_gives_a_server_error(server, data):
+    """Slow: hundreds of requests over every route."""
     client, known = server
     document = client.app.openapi()
     draw = data.draw

@@ -78,7 +78,10 @@ LONG_TALK = 600.0
 LONG_OPTION = 12
 """Words above which an option is an account of its own."""
 
+_ORDER = re.compile(r"\b(?:first|last)\b", re.IGNORECASE)
 _NOT_TOLD = re.compile(r"\bnot\s+(?:told|mentioned|stated|specified|given|said)\b", re.IGNORECASE)
+
+_YES_OR_NO = frozenset({"yes", "no"})
 
 SHORT_SCREEN = 5
 """Lines up to which a screen is shown whole; of a longer one, only what is new on it."""
@@ -166,7 +169,7 @@ class Lookup:
         if not found or not may_tell(question, [passage.text for passage in found]):  # 5
             return not_found()
         if said_when(question.text) and not question.options:
-            return moment(found)
+            return moment(question.text, found, passages)
         with step("answer"):
             return self.conclude(footage, question, found, run)
 
@@ -299,9 +302,18 @@ def queries_of(footage: Footage, question: Question) -> list[str]:
     return [about, *question.options]
 
 
-def moment(found: Sequence[Passage]) -> Answer:
-    """When the passage that bears most on the question is said or shown."""
+def moment(question: str, found: Sequence[Passage], passages: Sequence[Passage]) -> Answer:
+    """When the passage that bears most on the question is said or shown.
+
+    The first and the last time are those of all passages with every word of what is asked for.
+    """
     best = max(found, key=lambda passage: passage.bearing)
+    order = _ORDER.search(question)
+    wanted = lexical.lemmas([said_when(question)])
+    exact = [each for each in passages if wanted <= lexical.lemmas([each.text])]
+    if order and exact:
+        choose_time = min if order[0].lower() == "first" else max
+        best = choose_time(exact, key=lambda passage: passage.segment.start)
     text = f'At {clock(best.segment.start)}: "{best.text}"'
     return Answer(text=text, evidence=(cite(best, best.bearing),))
 
@@ -590,12 +602,12 @@ def excerpt(footage: Footage, question: str, passage: Passage) -> Passage:
 def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tuple[Passage, float]]:
     """The passages that hold the words of an answer, with the share they hold, best first.
 
-    Words of the question do not count unless the answer has no others. Where no single passage
-    holds the answer, two that follow each other may: speech is cut in mid-sentence. Of several,
-    only those are kept that also hold about as much of the question as the best one: a price is
-    named for many things.
+    Words of the question, "yes" and "no" do not count unless the answer has no others. Where no
+    single passage holds the answer, two that follow each other may: speech is cut in mid-sentence.
+    Of several, only those are kept that also hold about as much of the question as the best one: a
+    price is named for many things.
     """
-    in_question, in_answer = lexical.lemmas([question]), lexical.lemmas([answer])
+    in_question, in_answer = lexical.lemmas([question]), lexical.lemmas([answer]) - _YES_OR_NO
     wanted = in_answer - in_question or in_answer
     pairs = []
     for one, other in pairwise(passages):
@@ -616,5 +628,5 @@ def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tup
 
 
 def adds_nothing(answer: str, question: str) -> bool:
-    """Whether an answer only repeats the question."""
-    return not lexical.lemmas([answer]) - lexical.lemmas([question])
+    """Whether an answer only repeats the question, with or without a yes or no."""
+    return not lexical.lemmas([answer]) - lexical.lemmas([question]) - _YES_OR_NO
