@@ -137,15 +137,15 @@ def is_instruction(text: str, question: str = "") -> bool:
 def numbers(text: str) -> list[Value]:
     """The numbers that a text states, in digits; "one" alone is mostly a pronoun."""
     tokens = _TOKEN.findall(text)
-    found = []
+    values = []
     for start, end in _number_runs(tokens):
         words = [token.lower() for token in tokens[start:end]]
         before, after = _beside(tokens, start, end)
         if words == ["one"]:
             continue
         for value in _values(words):
-            found.append(Value(value, before, after, _forms(words)))
-    return found
+            values.append(Value(value, before, after, _forms(words)))
+    return values
 
 
 def names(text: str) -> list[Value]:
@@ -156,7 +156,7 @@ def names(text: str) -> list[Value]:
     is_bare = len(words) == len(capitals) <= 3
     if not is_bare and 2 * len(capitals) > len(words) + 1:
         return []  # a title or a line in capitals: its capitals tell nothing
-    found: list[Value] = []
+    values: list[Value] = []
     start = 0
     while start < len(tokens):
         end = start
@@ -166,9 +166,9 @@ def names(text: str) -> list[Value]:
         rare = lexical.idf(tokens[start].lower()) >= 1.2  # as for names in question_kinds
         if end > start and (is_bare or not opens or rare or end - start > 1):
             before, after = _beside(tokens, start, end)
-            found.append(Value(" ".join(tokens[start:end]), before, after))
+            values.append(Value(" ".join(tokens[start:end]), before, after))
         start = max(end, start + 1)
-    return found
+    return values
 
 
 def _other_number(claim: str, part: str, text: str) -> tuple[str, str] | None:

@@ -73,8 +73,8 @@ def seconds(cited: Sequence[Segment], evidence: Sequence[Segment]) -> tuple[floa
     if both == 0:
         return 0.0, 0.0, 0.0
     right = both / sum(each.duration for each in covered)
-    found = both / sum(each.duration for each in true)
-    return right, found, 2 * right * found / (right + found)
+    recalled = both / sum(each.duration for each in true)
+    return right, recalled, 2 * right * recalled / (right + recalled)
 
 
 def iou(predicted: Segment, evidence: Sequence[Segment]) -> float:

@@ -163,10 +163,10 @@ def films_named(names: Sequence[str], settings: Settings, *, download: bool) -> 
         if is_address(name):
             paths.append(_downloaded(name, settings, allowed=download))
         elif Path(name).is_dir():
-            found = [place.path for place in films_in([Path(name)])]
-            if not found:
+            files = [place.path for place in films_in([Path(name)])]
+            if not files:
                 raise MediaError(name, "not_found", "no films in this folder")
-            paths += found
+            paths += files
         else:
             paths.append(Path(name))
     return paths

@@ -80,35 +80,35 @@ def look_around(settings: Settings) -> Findings:
     )
 
 
-def described(found: Findings) -> list[tuple[str, str]]:
+def described(findings: Findings) -> list[tuple[str, str]]:
     """Findings as rows of a table."""
-    rows = [(f"${key.variable}", f"set; for models at {key.host}") for key in found.keys]
+    rows = [(f"${key.variable}", f"set; for models at {key.host}") for key in findings.keys]
     rows += [
         (server.label, f"something answers on port {server.port} of this machine")
-        for server in found.servers
+        for server in findings.servers
     ]
-    weights = "downloaded" if found.has_weights else "not downloaded (1.1 GB)"
+    weights = "downloaded" if findings.has_weights else "not downloaded (1.1 GB)"
     return [
         *rows,
         ("built-in", f"{BUILT_IN}: {weights}"),
-        ("GPU", found.gpu or "none"),
-        ("browser", found.browser or "none (needed for 'longtake serve')"),
-        ("player", found.player or f"none ({' or '.join(PLAYERS)} opens films at a citation)"),
-        ("extras", ", ".join(found.extras) or "none"),
+        ("GPU", findings.gpu or "none"),
+        ("browser", findings.browser or "none (needed for 'longtake serve')"),
+        ("player", findings.player or f"none ({' or '.join(PLAYERS)} opens films at a citation)"),
+        ("extras", ", ".join(findings.extras) or "none"),
     ]
 
 
-def plain_findings(found: Findings) -> dict[str, object]:
+def plain_findings(findings: Findings) -> dict[str, object]:
     """Findings for ``--json``."""
     return {
-        "keys": [key.variable for key in found.keys],
-        "servers": [{"name": each.label, "port": each.port} for each in found.servers],
-        "gpu": found.gpu or None,
-        "browser": found.browser or None,
-        "player": found.player or None,
-        "extras": found.extras,
-        "built_in_downloaded": found.has_weights,
-        "model": found.model or None,
+        "keys": [key.variable for key in findings.keys],
+        "servers": [{"name": each.label, "port": each.port} for each in findings.servers],
+        "gpu": findings.gpu or None,
+        "browser": findings.browser or None,
+        "player": findings.player or None,
+        "extras": findings.extras,
+        "built_in_downloaded": findings.has_weights,
+        "model": findings.model or None,
     }
 
 
@@ -120,30 +120,30 @@ class Advice:
     command: str
 
 
-def advise(found: Findings) -> list[Advice]:
+def advise(findings: Findings) -> list[Advice]:
     """What would make longtake more useful here, most useful first."""
     advice = []
-    if not found.model and (found.servers or found.keys):
+    if not findings.model and (findings.servers or findings.keys):
         what = [
-            *(each.label for each in found.servers),
-            *(f"${key.variable}" for key in found.keys),
+            *(each.label for each in findings.servers),
+            *(f"${key.variable}" for key in findings.keys),
         ]
         why = f"{', '.join(what)} found, and no model is chosen: a larger model answers better"
-        if any(each.begins in NATIVE_SERVERS for each in found.servers):
+        if any(each.begins in NATIVE_SERVERS for each in findings.servers):
             why += f"; {NATIVE}"
         advice.append(Advice(why, "longtake setup"))
-    elif not found.model and not found.has_weights:
+    elif not findings.model and not findings.has_weights:
         why = "no language model is ready: questions cannot be answered yet"
         advice.append(Advice(why, f"longtake models pull {BUILT_IN}"))
-    if "speech" not in found.extras:
+    if "speech" not in findings.extras:
         why = "speech of films without subtitles is not recognised"
         advice.append(Advice(why, 'pip install "longtake[speech]"'))
-    if "serve" not in found.extras:
+    if "serve" not in findings.extras:
         advice.append(Advice("the page is not installed", 'pip install "longtake[serve]"'))
-    if found.gpu and "gpu" not in found.extras:
-        why = f"{found.gpu} is not used for decoding and encoding"
+    if findings.gpu and "gpu" not in findings.extras:
+        why = f"{findings.gpu} is not used for decoding and encoding"
         advice.append(Advice(why, 'pip install "longtake[gpu]"'))
-    if not found.player:
+    if not findings.player:
         advice.append(
             Advice("'ask --open' finds no player", "apt install mpv  # or: brew install mpv")
         )

@@ -150,20 +150,20 @@ def search(
     Example:
       longtake library search "pricing change" --where "tag=meeting"
     """
-    found = open_library(folder, backend, settings).search(
+    result = open_library(folder, backend, settings).search(
         text, where=where, films=top, moments=moments
     )
     if as_json:
-        films = [_film(hits) for hits in found.films]
-        emit_json({"text": text, "searched": found.searched, "films": films})
+        films = [_film(hits) for hits in result.films]
+        emit_json({"text": text, "searched": result.searched, "films": films})
         return
-    for hits in found.films:
+    for hits in result.films:
         click.echo(visible(f"{hits.entry.name}  ({hits.entry.path})"))
         for moment in hits.moments:
             _show(moment)
-    if not found.sure:
+    if not result.sure:
         say("nothing found with confidence")
-    say(f"{found.searched} films searched")
+    say(f"{result.searched} films searched")
 
 
 def _show(moment: FoundMoment) -> None:
@@ -476,10 +476,10 @@ def remove(
     chosen = open_library(folder, backend, settings)
     gone: dict[str, Entry] = {}
     for name in names:
-        found = chosen.find(name)
-        if not found:
+        matching = chosen.find(name)
+        if not matching:
             raise ConfigError(f"{name}: no such film in the library; see 'longtake library list'")
-        gone |= {entry.fingerprint: entry for entry in found}
+        gone |= {entry.fingerprint: entry for entry in matching}
     chosen.remove(list(gone))
     if as_json:
         emit_json({"removed": [entry_data(entry) for entry in gone.values()]})
@@ -509,14 +509,14 @@ def doctor(
             lost = rebuild(chosen, advance)
         for message in lost:
             say(f"lost: {message}")
-    found = problems(chosen)
+    listed = problems(chosen)
     if as_json:
-        emit_json({"problems": [asdict(problem) for problem in found]})
+        emit_json({"problems": [asdict(problem) for problem in listed]})
     else:
-        for problem in found:
+        for problem in listed:
             click.echo(visible(f"{problem.what}\n  → {problem.remedy}"))
-        say("nothing is wrong" if not found else f"{len(found)} problems")
-    return 2 if found else 0
+        say("nothing is wrong" if not listed else f"{len(listed)} problems")
+    return 2 if listed else 0
 
 
 library.add_command(search)

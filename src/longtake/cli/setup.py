@@ -75,50 +75,50 @@ def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int
       longtake setup
       longtake setup --model ollama/qwen2.5vl:7b --yes
     """
-    found = look_around(settings)
+    findings = look_around(settings)
     if not as_json:
-        rows(described(found))
+        rows(described(findings))
         click.echo()
     # --json is for programs, which answer no questions
     if not yes and (as_json or not (sys.stdin.isatty() and on_terminal())):
         raise ConfigError("no terminal to ask on: pass --yes, with --model NAME to use that model")
     try:
-        chosen = name or _choose(found, yes=yes)
+        chosen = name or _choose(findings, yes=yes)
         report = _try_out(chosen, settings, yes=yes, named=name is not None)
         file = _write(chosen, yes=yes)
     except (click.Abort, KeyboardInterrupt):
         say("\nnothing was written")
         return 130
-    _end(found, chosen, report, file, as_json=as_json)
+    _end(findings, chosen, report, file, as_json=as_json)
     return 0
 
 
-def _end(found: Findings, name: str, report: ProbeReport, file: Path, *, as_json: bool) -> None:
+def _end(findings: Findings, name: str, report: ProbeReport, file: Path, *, as_json: bool) -> None:
     if as_json:
         outcome: dict[str, Any] = {"model": name, "report": dataclasses.asdict(report)}
-        emit_json({"found": plain_findings(found), **outcome, "config": str(file)})
+        emit_json({"found": plain_findings(findings), **outcome, "config": str(file)})
         return
     show_report(report)
     click.echo(visible(f"\n{file} now names {name} as the model. Try it:"))
     click.echo('    longtake ask film.mp4 "What is this film about?"')
 
 
-def choices(found: Findings) -> list[ModelChoice]:
+def choices(findings: Findings) -> list[ModelChoice]:
     """The sources of models here, those on this machine first."""
     offered = []
-    for server in found.servers:
+    for server in findings.servers:
         offered.append(ModelChoice(server, f"{server.label}, on this machine (port {server.port})"))
-    for key in found.keys:
+    for key in findings.keys:
         if key.preset is not None:
             line = f"{key.preset.label}: sends pictures and words to {key.host}, paid by your key"
             offered.append(ModelChoice(key.preset, f"{line} in ${key.variable}"))
-    weights = "" if found.has_weights else ", downloads 1.1 GB"
+    weights = "" if findings.has_weights else ", downloads 1.1 GB"
     return [*offered, ModelChoice(None, f"the built-in {BUILT_IN}, on this machine{weights}")]
 
 
-def _choose(found: Findings, *, yes: bool) -> str:
+def _choose(findings: Findings, *, yes: bool) -> str:
     """The name of a model; asks which, unless ``yes`` or there is only one."""
-    offered = choices(found)
+    offered = choices(findings)
     if yes:
         # a key costs money, so it takes more than a general yes
         free = [each for each in offered if each.preset is None or each.preset.is_server]
@@ -224,8 +224,8 @@ def doctor(settings: Settings, as_json: bool) -> None:
     candidates = (user_config_file(), Path("longtake.toml").absolute())
     configs = [str(path) for path in candidates if path.is_file()]
     packages = {name: _version(name) for name in PACKAGES}
-    found = look_around(settings)
-    advice = [*_on_storage(used, free, store.limit_bytes), *advise(found)]
+    findings = look_around(settings)
+    advice = [*_on_storage(used, free, store.limit_bytes), *advise(findings)]
     if as_json:
         cache = {
             "folder": str(store.root),
@@ -242,7 +242,7 @@ def doctor(settings: Settings, as_json: bool) -> None:
                 "packages": packages,
                 "config_files": configs,
                 "cache": cache,
-                "found": plain_findings(found),
+                "found": plain_findings(findings),
                 "advice": [asdict(each) for each in advice],
             }
         )
@@ -257,8 +257,8 @@ def doctor(settings: Settings, as_json: bool) -> None:
             *((name, number or "MISSING") for name, number in packages.items()),
             ("config", ", ".join(configs) or f"none (yours would be {user_config_file()})"),
             ("cache", problem or space),
-            ("model", found.model or "the built-in ones"),
-            *described(found),
+            ("model", findings.model or "the built-in ones"),
+            *described(findings),
         ]
     )
     show_advice(advice)

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from longtake._util.cancellation import check_stop
 from longtake._util.process_pool import Notice, WorkerBackend, WorkerPool, worker_name
@@ -27,29 +27,11 @@ TURN = 1.0
 """Seconds that one call waits for a place; meanwhile the caller cannot notice a cancellation."""
 
 
-class SharedLimits(Protocol):
-    """What workers ask of the limits, wherever these are."""
-
-    def enter(self, worker: str, endpoint: str, limit: int, seconds: float) -> int | None:
-        """Wait for a place at an endpoint, as :meth:`Gate.enter` does."""
-
-    def leave(
-        self, worker: str, endpoint: str, entered: int, overloaded: bool, worked: bool
-    ) -> None:
-        """Give the place back."""
-
-    def forget(self, worker: str) -> None:
-        """Give back the places of a worker that has died."""
-
-    def reserve(self, cost: float) -> bool:
-        """Set money aside for a question; ``False`` if there is not enough left."""
-
-    def book(self, reserved: float, used: float) -> None:
-        """Replace what was set aside by what was used."""
-
-
 class Limits:
-    """Gates by endpoint, and what the run may spend; called from many threads."""
+    """Gates by endpoint, and what the run may spend; called from many threads.
+
+    Workers hold a proxy of it, wherever it is.
+    """
 
     def __init__(self, money: float | None = None, spent: float = 0.0) -> None:
         self._money, self._spent = money, spent
@@ -108,7 +90,7 @@ class Limits:
 class SharedGate(Gate):
     """The gate of an endpoint, kept by the limits of the cluster."""
 
-    def __init__(self, shared: SharedLimits, endpoint: str, limit: int) -> None:
+    def __init__(self, shared: Limits, endpoint: str, limit: int) -> None:
         super().__init__(limit)
         self._shared, self._endpoint, self._worker = shared, endpoint, worker_name()
 
@@ -130,7 +112,7 @@ class SharedGate(Gate):
 
 
 @contextmanager
-def shared_gates(shared: SharedLimits) -> Iterator[None]:
+def shared_gates(shared: Limits) -> Iterator[None]:
     """Models opened in the block wait at the gates of the cluster."""
     make: Callable[[str, int], Gate] = lambda endpoint, limit: SharedGate(shared, endpoint, limit)  # noqa: E731
     token = make_gate.set(make)
@@ -144,7 +126,7 @@ def shared_gates(shared: SharedLimits) -> Iterator[None]:
 class LimitedQuestions(FilmQuestions):
     """The questions about one film, asked until the run's cost limit is reached."""
 
-    limits: SharedLimits = field(repr=False)
+    limits: Limits = field(repr=False)
 
     @with_notes
     def run(self) -> Iterator[Row]:

@@ -205,7 +205,7 @@ def checked(entry: ModelEntry, kind: type[E], name: str) -> E:
             key=f"models.{name}",
         )
     # the shared fields state their own rules; what the package adds is guarded as a whole
-    own = field_names(kind) - field_names(ModelEntry)
+    added = field_names(kind) - field_names(ModelEntry)
     result = kind(backend=entry.backend)
     for layer in entry.given:
         result = overlay(
@@ -214,7 +214,7 @@ def checked(entry: ModelEntry, kind: type[E], name: str) -> E:
             source=layer.source,
             trusted=layer.trusted,
             path=f"models.{name}.",
-            guarded=own,
+            guarded=added,
         )
     return result
 

@@ -43,10 +43,10 @@ class Sample:
     video: str = ""
 
 
-def fit_methods(found: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]:
+def fit_methods(samples_of: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]:
     """Weights for every method with enough answers."""
     weights = {}
-    for method, answers in found.items():
+    for method, answers in samples_of.items():
         if len(answers) >= LEAST:
             weights[method] = fit_samples(answers)
     return weights
@@ -57,13 +57,13 @@ def fit_samples(answers: Sequence[Sample]) -> dict[str, float]:
     return logistic([weighed(each.signals) for each in answers], [each.right for each in answers])
 
 
-def errors(found: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]:
+def errors(samples_of: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]:
     """Calibration error of each method: of stated confidences, and of fitted probabilities.
 
     The latter is measured on films that were held out of the fit.
     """
     measured = {}
-    for method, answers in found.items():
+    for method, answers in samples_of.items():
         stated = [each for each in answers if each.stated is not None]
         claims = [each.stated or 0.0 for each in stated]
         before = expected_error(claims, [each.right for each in stated])
@@ -182,11 +182,11 @@ class ReplayedRule:
 
 def passages(scored: Scored) -> list[StageRecord]:
     """The questions of a run of ``auto``."""
-    found = []
+    records = []
     for item, row in zip(scored.items, scored.rows, strict=True):
         if row.get("stages"):
-            found.append(StageRecord(item, row["stages"]))
-    return found
+            records.append(StageRecord(item, row["stages"]))
+    return records
 
 
 def is_right(item: LabelledQuestion, stage: Mapping[str, Any]) -> bool:
@@ -197,23 +197,23 @@ def is_right(item: LabelledQuestion, stage: Mapping[str, Any]) -> bool:
 
 def by_stage(through: Sequence[StageRecord]) -> dict[str, list[Sample]]:
     """The answers of stages, as :func:`samples` gives them."""
-    found: dict[str, list[Sample]] = defaultdict(list)
+    samples_of: dict[str, list[Sample]] = defaultdict(list)
     for passage in through:
         for stage in passage.stages:
             if "signals" in stage:
                 right = is_right(passage.item, stage)
                 stated = stage["signals"].get("stated")
                 sample = Sample(stage["signals"], stated, right, passage.item.asked.video)
-                found[stage["stage"]].append(sample)
-    return found
+                samples_of[stage["stage"]].append(sample)
+    return samples_of
 
 
 def _vote(stage: Mapping[str, Any], rule: Calibration) -> StageVote:
-    found = stage["signals"]
+    signals = stage["signals"]
     answer = Answer(stage.get("choice"), stage.get("text") or "")
-    checked = Checked(answer, supports=int(found.get("supported", 0)))
-    chance = rule.confidence(stage["stage"], found)
-    return StageVote(stage["stage"], checked, 0.5 if chance is None else chance, found)
+    checked = Checked(answer, supports=int(signals.get("supported", 0)))
+    chance = rule.confidence(stage["stage"], signals)
+    return StageVote(stage["stage"], checked, 0.5 if chance is None else chance, signals)
 
 
 Part: TypeAlias = tuple[Calibration, Sequence[ReplayedRule]]
@@ -410,36 +410,38 @@ def corrected(rule: Calibration, ends: Sequence[Ending], about: Mapping[str, Any
 
 def samples(method: str, scored: Scored) -> dict[str, list[Sample]]:
     """The answers of a run by method; those of ``auto`` by stage."""
-    found = by_stage(passages(scored))
+    samples_of = by_stage(passages(scored))
     for item, row, right in zip(scored.items, scored.rows, scored.right, strict=True):
         if "signals" in row:
             stated = row["signals"].get("stated")
             sample = Sample(row["signals"], stated, right, item.asked.video)
-            found.setdefault(method, []).append(sample)
-    return found
+            samples_of.setdefault(method, []).append(sample)
+    return samples_of
 
 
 def fit_runs(runs: Sequence[tuple[str, Scored]], about: Mapping[str, Any]) -> Calibration:
     """A calibration from the results of runs, each with the name of its method."""
-    found: dict[str, list[Sample]] = defaultdict(list)
+    samples_of: dict[str, list[Sample]] = defaultdict(list)
     through: list[StageRecord] = []
     for method, scored in runs:
         through += passages(scored)
         for name, answers in samples(method, scored).items():
-            found[name] += answers
-    return fit(found, through, about)
+            samples_of[name] += answers
+    return fit(samples_of, through, about)
 
 
 def fit(
-    found: Mapping[str, Sequence[Sample]], through: Sequence[StageRecord], about: Mapping[str, Any]
+    samples_of: Mapping[str, Sequence[Sample]],
+    through: Sequence[StageRecord],
+    about: Mapping[str, Any],
 ) -> Calibration:
     """A calibration from answers by method and from questions that went through all stages.
 
     ``about`` becomes part of its provenance. The rule of ``auto`` needs such questions; without
     them only methods are calibrated.
     """
-    provenance = {**about, "calibration_error": errors(found)}
-    rule = Calibration(methods=fit_methods(found), provenance=provenance)
+    provenance = {**about, "calibration_error": errors(samples_of)}
+    rule = Calibration(methods=fit_methods(samples_of), provenance=provenance)
     if not through:
         return rule
     rule = fit_rule(rule, through)

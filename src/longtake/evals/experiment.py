@@ -100,9 +100,9 @@ def with_profile_model(assignment: ModelAssignment, method: str) -> ModelAssignm
 
 def _of_profile(model: str) -> str:
     """``ROLE=NAME`` or ``NAME``, with the profile in the name of a simulated model."""
-    role, found, parameters = model.partition(LAB)
+    role, prefix, parameters = model.partition(LAB)
     is_named = "profile=" in parameters
-    is_simulated = found and (not role or role.endswith("="))
+    is_simulated = prefix and (not role or role.endswith("="))
     if not is_simulated or is_named:
         return model
     return f"{role}{LAB}profile={CURRENT.name},{parameters}"

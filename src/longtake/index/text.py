@@ -220,13 +220,13 @@ class WordCache:
 
     def form(self, word: str) -> str | None:
         """The base form of a word, if it was met before."""
-        found = self._get("SELECT form FROM forms WHERE word = ?", word)
-        return None if found is None else str(found)
+        form = self._get("SELECT form FROM forms WHERE word = ?", word)
+        return None if form is None else str(form)
 
     def rarity(self, word: str) -> float | None:
         """The rarity of a word, if it was met before."""
-        found = self._get("SELECT rarity FROM rarities WHERE word = ?", word)
-        return None if found is None else float(str(found))
+        rarity = self._get("SELECT rarity FROM rarities WHERE word = ?", word)
+        return None if rarity is None else float(str(rarity))
 
     def keep(self, forms: Mapping[str, str], rarities: Mapping[str, float]) -> None:
         """Remember; written when many are waiting, and at the end of the process."""

@@ -144,16 +144,16 @@ class _Asking:
 
     def run(self) -> LibraryAnswer:
         with step("search"):
-            found = self.candidates()  # 1
-        note("candidates", films=[hits.entry.name for hits in found.films])
-        if not found.films:
-            return self.conclude(found)
+            result = self.candidates()  # 1
+        note("candidates", films=[hits.entry.name for hits in result.films])
+        if not result.films:
+            return self.conclude(result)
         with step("choose"):
-            chosen = self.choose(found)  # 2
+            chosen = self.choose(result)  # 2
         for entry in chosen:
             if self.ended or self.asked(entry):  # 3, 4
                 break
-        return self.conclude(found)
+        return self.conclude(result)
 
     def candidates(self) -> LibrarySearchResult:
         """Films by search, of those that may be asked."""
@@ -167,14 +167,14 @@ class _Asking:
 
         return candidates(search, self.question, max_films)
 
-    def choose(self, found: LibrarySearchResult) -> list[Entry]:
+    def choose(self, result: LibrarySearchResult) -> list[Entry]:
         """The films to ask, in order; those that the search alone proposes come last."""
-        by_search = [hits.entry for hits in found.films]
+        by_search = [hits.entry for hits in result.films]
         if self.every:
             return by_search
         run = self.remaining().reader(stop=self.stop)
         described = [
-            _described(self.library, hits, number) for number, hits in enumerate(found.films, 1)
+            _described(self.library, hits, number) for number, hits in enumerate(result.films, 1)
         ]
         try:
             choice = ask(
@@ -234,7 +234,7 @@ class _Asking:
         )
         return replace(self.session, settings=replace(self.session.settings, budget=left))
 
-    def conclude(self, found: LibrarySearchResult) -> LibraryAnswer:
+    def conclude(self, result: LibrarySearchResult) -> LibraryAnswer:
         """The answer from what the films said."""
         settled = [each for each in self.answers if each.answer.status == "answered"]
         if self.every and len(settled) > 1:
@@ -245,22 +245,22 @@ class _Asking:
             last = self.answers[-1]
             answer, films = replace(last.answer, status=self.ended), [last]
         else:
-            answer, films = self.nothing(found), []
+            answer, films = self.nothing(result), []
         cited = [FilmCitation(each.film, item) for each in films for item in each.answer.evidence]
         return LibraryAnswer(
             answer,
             tuple(cited),
             tuple(self.answers),
-            len(found.films),
-            found.searched,
+            len(result.films),
+            result.searched,
             self.every,
             replace(self.spent, seconds=round(self.clock.elapsed(), 3)),
         )
 
-    def nothing(self, found: LibrarySearchResult) -> Answer:
+    def nothing(self, result: LibrarySearchResult) -> Answer:
         """The answer if no film holds one, with what the likeliest film would have said."""
         looked = len(self.answers)
-        reason = f"in no film: {found.searched} searched, {looked} looked at"
+        reason = f"in no film: {result.searched} searched, {looked} looked at"
         doubtful = [each.answer for each in self.answers if each.answer.status == "unsupported"]
         if self.question.options and doubtful:
             # an option that nothing supports is still more than none, and is marked as such
@@ -303,8 +303,8 @@ def _described(library: Library, hits: FilmHits, number: int) -> str:
     overview = known_overview(library, entry)
     summary = f" {overview.summary}" if overview is not None else ""
     passages = [f"[{clock(m.time)}] {m.text}" for m in hits.moments if m.text]
-    found = f" {' '.join(passages)}" if passages else ""
-    return f"{number}. {entry.name}{about}:{summary}{found}"
+    quoted = f" {' '.join(passages)}" if passages else ""
+    return f"{number}. {entry.name}{about}:{summary}{quoted}"
 
 
 def _left(name: str, limit: float | None, spent: float) -> float | None:
@@ -325,16 +325,16 @@ Search = Callable[[str], LibrarySearchResult]
 
 def candidates(search: Search, question: Question, max_films: int) -> LibrarySearchResult:
     """The likeliest films, best first, with the moments that support them."""
-    found = search(question.text)
+    plain = search(question.text)
     if not question.options:
-        return found
+        return plain
     best: dict[str, FilmHits] = {}
     for option in question.options:
         for hits in search(f"{question.text} {option}").films:
             known = best.get(hits.entry.fingerprint)
             if known is None or hits.stated > known.stated:
                 best[hits.entry.fingerprint] = hits
-    return replace(found, films=_fused(found.films, list(best.values()))[:max_films])
+    return replace(plain, films=_fused(plain.films, list(best.values()))[:max_films])
 
 
 def _fused(plain: Sequence[FilmHits], with_option: Sequence[FilmHits]) -> list[FilmHits]:

@@ -149,8 +149,8 @@ class FilmCatalog:
 
     def entry(self, fingerprint: str) -> Entry | None:
         """One film; ``None`` if it is not in the library."""
-        found = self.entries([fingerprint])
-        return found[0] if found else None
+        entries = self.entries([fingerprint])
+        return entries[0] if entries else None
 
     def files(self) -> dict[Path, KnownFile]:
         """Every known file, by path."""

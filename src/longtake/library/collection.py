@@ -265,31 +265,31 @@ def status(library: Library) -> LibraryStatus:
 
 def problems(library: Library) -> list[LibraryProblem]:
     """What is wrong with a library."""
-    found = []
+    listed = []
     try:
         entries = library.catalogue.entries()
         library.check_index()
     except LongtakeError as error:
         return [LibraryProblem(str(error), REBUILD)]
     held = library.index.films()
-    found += [_missing(entry) for entry in entries if entry.missing]
-    found += [
+    listed += [_missing(entry) for entry in entries if entry.missing]
+    listed += [
         LibraryProblem(f"{e.path}: {e.problem}", "fix it, then add it again")
         for e in entries
         if e.problem
     ]
     known = {entry.fingerprint for entry in entries}
     if unindexed := known - held.keys():
-        found.append(
+        listed.append(
             LibraryProblem(f"{len(unindexed)} films are not in the index", "add them again")
         )
     if strays := held.keys() - known:
-        found.append(LibraryProblem(f"{len(strays)} films of the index are unknown", REBUILD))
+        listed.append(LibraryProblem(f"{len(strays)} films of the index are unknown", REBUILD))
     stored = {use.fingerprint for use in open_store(library.settings).films()}
     if dropped := known - stored:
         what = f"the layers of {len(dropped)} films were dropped from the cache"
-        found.append(LibraryProblem(what, "raise cache.limit_gb; asking these films takes longer"))
-    return found
+        listed.append(LibraryProblem(what, "raise cache.limit_gb; asking these films takes longer"))
+    return listed
 
 
 def _missing(entry: Entry) -> LibraryProblem:

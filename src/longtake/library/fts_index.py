@@ -176,8 +176,8 @@ class EmbeddedIndex:
             kept = _largest(scores, limit)
             best, scores = best[kept], scores[kept]
         first = generation * GENERATION + 1
-        found = [(int(row), float(score)) for row, score in zip(best, scores, strict=True)]
-        return [RowHit(first + row, score) for row, score in found if score > -np.inf]
+        ranked = [(int(row), float(score)) for row, score in zip(best, scores, strict=True)]
+        return [RowHit(first + row, score) for row, score in ranked if score > -np.inf]
 
     def fetch(self, rows: Sequence[int]) -> list[StoredRow]:
         """Rows by number, in the given order; rows that are gone are left out."""
@@ -185,12 +185,12 @@ class EmbeddedIndex:
         with self._reading() as base:
             first = self._written(base)[1] * GENERATION
             current = [row - first for row in rows if 0 < row - first < GENERATION]
-            found = base.execute(
+            current_rows = base.execute(
                 f"SELECT {columns} FROM segments JOIN films ON films.number = segments.film"
                 " WHERE id IN (SELECT value FROM json_each(?))",
                 (json.dumps(current),),
             )
-            stored = {first + row[0]: _stored(first + row[0], row) for row in found}
+            stored = {first + row[0]: _stored(first + row[0], row) for row in current_rows}
         return [stored[row] for row in rows if row in stored]
 
     def dead(self) -> float:

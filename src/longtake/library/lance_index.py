@@ -122,8 +122,8 @@ class LanceIndex:
             return []
         listed = ", ".join(str(int(row)) for row in rows)
         columns = ["row", "film", "start", "end", *WORDED, "times", "prints"]
-        found = self._segments.search().where(f"row IN ({listed})").select(columns)
-        stored = {each["row"]: _stored(each) for each in found.limit(len(rows)).to_list()}
+        query = self._segments.search().where(f"row IN ({listed})").select(columns)
+        stored = {each["row"]: _stored(each) for each in query.limit(len(rows)).to_list()}
         return [stored[row] for row in rows if row in stored]
 
     def dead(self) -> float:
@@ -162,10 +162,10 @@ class LanceIndex:
                 return []
             query = query.where(f"film IN ({_quoted(current)})", prefilter=True)
         # twice as many, to make up for rows that are gone
-        found = query.select(["row", score]).limit(limit * 2).to_list()
+        closest = query.select(["row", score]).limit(limit * 2).to_list()
         numbers = {entry["number"] for entry in current.values()}
         hits = [
-            RowHit(each["row"], each[score]) for each in found if each["row"] // PLACES in numbers
+            RowHit(each["row"], each[score]) for each in closest if each["row"] // PLACES in numbers
         ]
         return hits[:limit]
 

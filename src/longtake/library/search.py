@@ -271,10 +271,10 @@ def _grouped(fused: Sequence[_Fused], matcher: SentenceMatcher) -> list[_Film]:
     for stored, copies in without_copies([each.stored for each in fused]):
         rows.setdefault(stored.film, []).append((by_row[stored.row], copies))
     films = []
-    for name, found in rows.items():
-        runs = _runs(found)
+    for name, pairs in rows.items():
+        runs = _runs(pairs)
         score = sum(share * run[0][0].score for share, run in zip(SHARES, runs, strict=False))
-        stated = matcher.together(each.statement for each, _ in found)
+        stated = matcher.together(each.statement for each, _ in pairs)
         films.append(_Film(name, score, runs, stated))
     for film, rank in zip(films, ranked([film.stated for film in films]), strict=True):
         # weight of the ranking of films by what two of their sentences state together: without it,
@@ -289,10 +289,10 @@ def ranked(values: Sequence[float]) -> list[int]:
     return [len(values) - bisect_right(ascending, value) + 1 for value in values]
 
 
-def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
+def _runs(pairs: Sequence[_Found]) -> list[list[_Found]]:
     """A film's rows as moments, best first; a row right beside a better one belongs to it."""
     runs: list[list[_Found]] = []
-    for pair in found:
+    for pair in pairs:
         segment = pair[0].stored.segment
         for run in runs:
             best = run[0][0].stored.segment

@@ -107,9 +107,9 @@ class RapidReader:
         return max(1.0, WHOLE / float(min(picture.shape[:2])))
 
     def _detect(self, picture: Any, area: tuple[slice, slice], scale: float) -> list[Any]:
-        found = self._models.boxes(picture[area], scale)
+        boxes = self._models.boxes(picture[area], scale)
         rows, columns = area
-        return [each + np.array([columns.start, rows.start], np.float32) for each in found]
+        return [each + np.array([columns.start, rows.start], np.float32) for each in boxes]
 
     def _small_print(self, picture: Any, corners: Sequence[Any]) -> bool:
         """Whether a low box holds text; most that do not are textures."""
@@ -175,8 +175,8 @@ class _Models:
         else:
             self._detector.limit_type = "max"
             self._detector.limit_side_len = round(max(picture.shape[:2]) * scale)
-        found = self._detector(picture).boxes
-        return [] if found is None else [np.asarray(box, np.float32) for box in found]
+        boxes = self._detector(picture).boxes
+        return [] if boxes is None else [np.asarray(box, np.float32) for box in boxes]
 
     def texts(self, crops: Sequence[Any]) -> list[tuple[str, float]]:
         """Text and score of each line."""
@@ -184,8 +184,8 @@ class _Models:
 
         read = [("", 0.0)] * len(crops)
         for some in _of_similar_length([crop.shape[1] / crop.shape[0] for crop in crops]):
-            found = self._recogniser(TextRecInput(img=[crops[k] for k in some]))
-            for place, text, score in zip(some, found.txts or (), found.scores, strict=True):
+            output = self._recogniser(TextRecInput(img=[crops[k] for k in some]))
+            for place, text, score in zip(some, output.txts or (), output.scores, strict=True):
                 read[place] = (text, float(score))
         return read
 

@@ -1,8 +1,8 @@
 """The work of a run: answer a question or index a film, here or in a process of its own.
 
-The pool of runs gives each :class:`Job` to a :class:`JobRunner`: a :class:`JobWorker` does it in
-the thread that asks, and an :class:`Engine` has a worker in another process do it, so that the
-server answers while films are decoded.
+The pool of runs gives each :class:`Job` to a :class:`JobWorker`, which does it in the thread that
+asks, or to an :class:`Engine`, which has a worker in another process do it, so that the server
+answers while films are decoded. Both may be called from several threads at once.
 """
 
 from __future__ import annotations
@@ -81,22 +81,6 @@ class JobListener(Protocol):
 
     def advanced(self, part: str, share: float) -> None:
         """Some of one part of the work is done."""
-        ...
-
-
-class JobRunner(Protocol):
-    """Does jobs; may be called from several threads at once."""
-
-    def warm_up(self) -> None:
-        """Get ready for the first job."""
-        ...
-
-    def do(self, job: Job, listener: JobListener) -> Outcome:
-        """Do a job; what goes wrong is part of the outcome."""
-        ...
-
-    def close(self) -> None:
-        """End what is under way."""
         ...
 
 

@@ -29,7 +29,6 @@ from longtake.server.engine import (
     Engine,
     EngineLost,
     Job,
-    JobRunner,
     JobWorker,
     limits_of,
     open_session,
@@ -212,7 +211,7 @@ class RunPool:
         self._held: dict[str, float] = {}
         self._changed = threading.Condition()
         self._closed = False
-        self._work: JobRunner
+        self._work: Engine | JobWorker
         # tests and ``longtake mcp`` need no second process
         if options.own_process:
             self._work = Engine(options)

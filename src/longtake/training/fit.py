@@ -118,9 +118,9 @@ def recall(scores: NDArray[np.floating], k: int) -> float:
     """
     if len(scores) == 0:
         return 0.0
-    own = np.diag(scores)[:, None]
-    better = (scores > own + TIED).sum(axis=1)
-    tied = (np.abs(scores - own) <= TIED).sum(axis=1)  # itself included
+    matching = np.diag(scores)[:, None]
+    better = (scores > matching + TIED).sum(axis=1)
+    tied = (np.abs(scores - matching) <= TIED).sum(axis=1)  # itself included
     return float(np.clip((k - better) / tied, 0.0, 1.0).mean())
 
 
@@ -143,11 +143,11 @@ def scale_of(scores: NDArray[np.floating]) -> tuple[float, float] | None:
 
     These are the median score of clips with other captions and with their own.
     """
-    own = np.diag(scores)
+    matching = np.diag(scores)
     other = scores[~np.eye(len(scores), dtype=bool)]
     if not len(other):
         return None
-    low, high = float(np.median(other)), float(np.median(own))
+    low, high = float(np.median(other)), float(np.median(matching))
     return (round(low, 6), round(high, 6)) if high > low else None
 
 

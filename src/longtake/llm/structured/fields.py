@@ -385,10 +385,10 @@ class Fields:
             elif name in members and members[name] != fitted:
                 raise ValueError(f"{name}: given twice, with different values")
             members[name] = fitted
-        found = [part for part in value.values() if isinstance(part, list)]
-        if self.sole_list and not members and len(found) == 1:
+        lists = [part for part in value.values() if isinstance(part, list)]
+        if self.sole_list and not members and len(lists) == 1:
             # the list that was asked for, under another name
-            entries = self._without_cut(self.sole_list, found[0])
+            entries = self._without_cut(self.sole_list, lists[0])
             members[self.sole_list] = fit_value(entries, self.node(self.sole_list), self.schema)
         return members
 

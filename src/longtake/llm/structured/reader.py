@@ -53,8 +53,8 @@ def labelled_values(text: str, resolve: Resolve) -> dict[str, Any]:
 
 def _tags(text: str, resolve: Resolve) -> list[tuple[str, Any]]:
     """``<choice>B</choice>``"""
-    found = [(resolve(name), value.strip()) for name, value in _TAG.findall(text)]
-    return [(name, value) for name, value in found if name]
+    tags = [(resolve(name), value.strip()) for name, value in _TAG.findall(text)]
+    return [(name, value) for name, value in tags if name]
 
 
 def _table(text: str, resolve: Resolve) -> list[tuple[str, Any]]:
@@ -202,13 +202,13 @@ def _candidates(text: str, fields: Fields) -> tuple[list[Object], str]:
     """The objects that may be the reply, and the prose around them."""
     text = _unquoted(text, fields)
     # JSON first: labelled lines inside it are part of it
-    found = _json_in(text, fields)
-    if found:
+    values = _json_in(text, fields)
+    if values:
         # a fence is no sign of being meant: a reply that quotes a film can fence what it shows
-        outside = _outside(text, found)
+        outside = _outside(text, values)
         if any(map(fields.labels, outside)):
             raise Contradiction("an object stands among fields that are given otherwise")
-        return _unwrapped(found, fields), "\n".join(outside)
+        return _unwrapped(values, fields), "\n".join(outside)
     members = _labelled(text, fields)
     # a refusal that is read as text would pass for an answer
     if members is None and _DECLINES.match(text) is None:
@@ -235,9 +235,9 @@ def _unquoted(text: str, fields: Fields) -> str:
 
 def _json_in(text: str, fields: Fields) -> list[Found]:
     """The JSON in a text: objects, or lists where the only decisive field is one."""
-    found = objects(text)
-    if not fields.sole_list or any(_holds_list(one.value, fields) for one in found):
-        return found
+    values = objects(text)
+    if not fields.sole_list or any(_holds_list(one.value, fields) for one in values):
+        return values
     return [one for one in lists(text) if one.value]
 
 
@@ -248,9 +248,9 @@ def _holds_list(value: Object, fields: Fields) -> bool:
     return len(parts) == 1 or any(map(fields.named_in, inside))
 
 
-def _unwrapped(found: Sequence[Found], fields: Fields) -> list[Object]:
+def _unwrapped(values: Sequence[Found], fields: Fields) -> list[Object]:
     candidates: list[Object] = []
-    for one in found:
+    for one in values:
         if isinstance(one.value, list) and fields.sole_list:
             candidates.append({fields.sole_list: one.value})
         else:
@@ -258,10 +258,10 @@ def _unwrapped(found: Sequence[Found], fields: Fields) -> list[Object]:
     return candidates
 
 
-def _outside(text: str, found: Sequence[Found]) -> list[str]:
+def _outside(text: str, values: Sequence[Found]) -> list[str]:
     """The prose before, between and after the JSON in a text."""
     pieces, at = [], 0
-    for one in found:
+    for one in values:
         # "Answer:" right before an object announces it
         pieces.append(re.sub(r"\s*(?:```\w*\s*)?$", "", text[at : one.start]))
         at = one.end

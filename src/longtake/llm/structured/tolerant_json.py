@@ -96,12 +96,12 @@ def parse(text: str) -> Any:
     """The text, all of it, as one JSON value."""
     _check_length(text)
     try:
-        found = _value_at(text, 0, _Reader(text, 0))
+        whole = _value_at(text, 0, _Reader(text, 0))
     except _Cut:
         raise NotJson("a word, or a number that was cut off") from None
-    if text[found.end :].strip():
+    if text[whole.end :].strip():
         raise NotJson("more follows")
-    return found.value
+    return whole.value
 
 
 def holds_cut(value: Any) -> bool:
@@ -119,7 +119,7 @@ def _values(text: str, bracket: str) -> Iterator[Found]:
     while (start := text.find(bracket, position)) >= 0:
         reader = _Reader(text, start)
         try:
-            found = _value_at(text, start, reader)
+            value = _value_at(text, start, reader)
         except _Cut:
             return
         except NotJson:
@@ -132,8 +132,8 @@ def _values(text: str, bracket: str) -> Iterator[Found]:
                 raise NotJson("too many brackets that begin nothing") from None
             position = start + 1
             continue
-        yield found
-        position = found.end
+        yield value
+        position = value.end
 
 
 def _value_at(text: str, start: int, reader: _Reader) -> Found:
