@@ -28,18 +28,16 @@ SCHEMA = 1
 """Version of the ``--json`` output."""
 
 
-def emit_json(data: Mapping[str, Any]) -> None:
+def emit_json(data: Mapping[str, Any], *, indent: int | None = 2) -> None:
     """Print one JSON object, always in UTF-8."""
     valid = _valid({"schema": SCHEMA, **data})
-    text = json.dumps(valid, ensure_ascii=False, indent=2, allow_nan=False)
+    text = json.dumps(valid, ensure_ascii=False, indent=indent, allow_nan=False)
     click.echo(_escaped(text).encode())
 
 
 def emit_line(data: Mapping[str, Any]) -> None:
     """Print one JSON object in one line, for JSON Lines."""
-    valid = _valid({"schema": SCHEMA, **data})
-    text = json.dumps(valid, ensure_ascii=False, allow_nan=False)
-    click.echo(_escaped(text).encode())
+    emit_json(data, indent=None)
     # whoever reads the other end of a pipe wants each answer as soon as it is there
     sys.stdout.flush()
 

@@ -258,6 +258,7 @@ BASES: dict[str, tuple[Colour, Colour]] = {
 """Colour of the wall or sky, and of the ground, by place."""
 
 
+@lru_cache(maxsize=512)
 def background(place: str, look: Appearance) -> Image.Image:
     """The background of a place in an episode's light."""
     tint = TINTS[look.palette % len(TINTS)]
@@ -407,7 +408,7 @@ class Painter:
         """The frame at a given time, 480 × 270."""
         time = min(max(0.0, time), self._script.duration - 0.001)
         scene = self._script.scene_at(time)
-        image = _backdrop(scene.place, scene.look).copy()
+        image = background(scene.place, scene.look).copy()
         _move(image, scene.look, time)
         for sign in scene.signs:
             if sign.start <= time < sign.end:
@@ -433,11 +434,6 @@ def _deeds_by_person(scene: Scene, time: float) -> dict[Person | None, Happening
         if happening.start <= time < happening.end and isinstance(happening.fact, Deed):
             doing[happening.fact.person] = happening
     return doing
-
-
-@lru_cache(maxsize=512)
-def _backdrop(place: str, look: Appearance) -> Image.Image:
-    return background(place, look)
 
 
 def _column(scene: Scene, number: int) -> int:

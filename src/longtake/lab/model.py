@@ -185,7 +185,7 @@ class LabChat:
             defaults.price_in,
             source=f"profile {edition.name}",
         )
-        self._card = Card(
+        self.card = Card(
             self.model.name,
             context=self.model.context,
             picture_tokens=defaults.picture_tokens,
@@ -203,11 +203,6 @@ class LabChat:
             self.model.middle,
         )
 
-    @property
-    def card(self) -> Card:
-        """What is known about the model."""
-        return self._card
-
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Look at the pictures, read the text, and reply in the requested form."""
         shown = Shown(messages, self._eyes, self.model.world)
@@ -223,7 +218,7 @@ class LabChat:
         text = ""
         # as with endpoints that lack tool calls: the caller describes its tools in words instead
         if options.tools and not self.model.tools:
-            raise Unsupported(self._card.name, "tools")
+            raise Unsupported(self.card.name, "tools")
         if options.tools and wants_tool(mind):
             calls = (self._call(mind, options.tools, options),)
         elif options.schema is None and shown.worded_tools and wants_tool(mind):
@@ -235,7 +230,7 @@ class LabChat:
         usage = self._usage(messages, text, calls)
         if self.model.sleep:
             REAL.sleep(usage.seconds)  # ends with the run
-        return Reply(text, "", calls, usage, "tool_calls" if calls else "stop", self._card.name)
+        return Reply(text, "", calls, usage, "tool_calls" if calls else "stop", self.card.name)
 
     def _text(self, mind: Mind, messages: Sequence[Message], options: Options) -> str:
         schema = options.schema if options.schema is not None else mind.shown.form
@@ -244,7 +239,7 @@ class LabChat:
         text = json.dumps(_filled(mind, schema, options), ensure_ascii=False)
         if self.model.json_faults == 0:
             return text  # saves hashing the request, which encodes its pictures
-        request = request_hash(self._card, messages, options)
+        request = request_hash(self.card, messages, options)
         return spoil(text, self.model.json_faults, self.model.seed, request)
 
     def _call(self, mind: Mind, tools: Sequence[ToolSpec], options: Options) -> ToolCall:
@@ -270,8 +265,8 @@ class LabChat:
         # latency=0 switches off all simulated time
         per_token = defaults.seconds_per_token if self.model.latency > 0 else 0.0
         seconds = self.model.latency + tokens_out * per_token
-        assert self._card.price is not None
-        cost = self._card.price.of(tokens_in, 0, tokens_out)
+        assert self.card.price is not None
+        cost = self.card.price.of(tokens_in, 0, tokens_out)
         return Usage(1, tokens_in, 0, tokens_out, pictures, round(seconds, 4), cost)
 
 

@@ -126,7 +126,7 @@ class ModelCatalog:
     """Every model that can be named, opened on request."""
 
     def __init__(self, settings: Settings, *, offline: bool = False, clock: Clock = REAL) -> None:
-        self._entries = settings.models
+        self.entries = settings.models
         self._folder = cache_folder(settings) / "models"
         self._offline = offline
         self._clock = clock
@@ -134,14 +134,9 @@ class ModelCatalog:
         self._chats: dict[str, Chat] = {}
         self._gates: dict[str, Gate] = {}
 
-    @property
-    def entries(self) -> Mapping[str, ModelEntry]:
-        """Every configured entry, as written."""
-        return self._entries
-
     def names(self) -> list[str]:
         """The names of all entries."""
-        return sorted(self._entries)
+        return sorted(self.entries)
 
     def entry(self, name: str) -> ModelEntry:
         """The entry that a name stands for, checked by its backend."""
@@ -278,9 +273,9 @@ class ModelCatalog:
         return self._named[name]
 
     def _look_up(self, name: str) -> Named:
-        if name in self._entries:
-            backend, is_foreign = load_backend(self._entries[name].backend)
-            entry = checked(self._entries[name], backend.settings, name)
+        if name in self.entries:
+            backend, is_foreign = load_backend(self.entries[name].backend)
+            entry = checked(self.entries[name], backend.settings, name)
             return Named(backend, entry, is_foreign)
         # a server can be named without an entry, for a first try
         if name.startswith(("http://", "https://")):

@@ -52,7 +52,7 @@ class ConSE:
     logit_scale: float | None = None
 
     def __init__(self, cache: Path, *, images: EfficientNetLite2, texts: MiniLM) -> None:
-        self._images = images
+        self.network = images
         self._texts = texts
         self.dim = texts.dim
         self.thresholds: Mapping[str, float] = {"surprise": CONFIDENT}
@@ -66,16 +66,11 @@ class ConSE:
     @property
     def size(self) -> int:
         """Shorter side in pixels that frames need."""
-        return self._images.size
-
-    @property
-    def network(self) -> EfficientNetLite2:
-        """The tagger: a picture's vector follows from its tags."""
-        return self._images
+        return self.network.size
 
     def images(self, frames: Sequence[Frame]) -> Array:
         """One unit row per frame, in the space of :meth:`texts`."""
-        return self.from_probabilities(self._images.probabilities(frames))
+        return self.from_probabilities(self.network.probabilities(frames))
 
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""

@@ -12,7 +12,7 @@ import itertools
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -295,6 +295,12 @@ def picture(digest: str, jpeg: Callable[[], bytes]) -> None:
 def note(label: str, **data: Any) -> None:
     """Emit a :class:`Noted` event."""
     emit(Noted(label=label, data=data))
+
+
+def note_scores(label: str, segments: Iterable[Segment], values: Iterable[float]) -> None:
+    """Emit a :class:`ScoresSet` event, with values rounded to four places."""
+    rounded = tuple(round(float(value), 4) for value in values)
+    emit(ScoresSet(label=label, segments=tuple(segments), values=rounded))
 
 
 def note_once(label: str, **data: Any) -> None:

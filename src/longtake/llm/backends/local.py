@@ -109,7 +109,7 @@ class LocalChat:
         capabilities: Capabilities | None = None,
     ) -> None:
         self._card = card
-        self._capabilities = capabilities or Capabilities()
+        self.capabilities = capabilities or Capabilities()
         self._weights = weights
         self._timeout = timeout
         self._chat: OpenAIChat | None = None
@@ -118,12 +118,7 @@ class LocalChat:
     @property
     def card(self) -> Card:
         """What is known about it."""
-        return card_with(self._card, self._capabilities)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """How its server is asked."""
-        return self._capabilities
+        return card_with(self._card, self.capabilities)
 
     def discover(self) -> None:
         """Nothing to learn: the context is the one that it is loaded with."""
@@ -150,7 +145,7 @@ class LocalChat:
             if self._chat is None:
                 url, key = self.address()
                 endpoint = Endpoint(self._card.name, url, key=key, timeout=self._timeout)
-                self._chat = OpenAIChat(self._card, endpoint, self._capabilities)
+                self._chat = OpenAIChat(self._card, endpoint, self.capabilities)
             return self._chat
 
 

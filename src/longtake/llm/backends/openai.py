@@ -137,7 +137,7 @@ class OpenAIChat:
     ) -> None:
         self._card = card
         self._endpoint = endpoint
-        self._capabilities = capabilities or Capabilities()
+        self.capabilities = capabilities or Capabilities()
         self._clock = clock
         self._counts = True
         self._discovered = False
@@ -147,26 +147,21 @@ class OpenAIChat:
     @property
     def card(self) -> Card:
         """What is known about it, including what its endpoint told."""
-        return card_with(self._card, self._capabilities)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """How its endpoint is asked."""
-        return self._capabilities
+        return card_with(self._card, self.capabilities)
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask; a feature that the server refuses is left out from then on."""
         # tools cannot be left out: the caller has to describe them in words instead
-        if options.tools and self._capabilities.has_refused("tools"):
+        if options.tools and self.capabilities.has_refused("tools"):
             raise Unsupported(self._card.name, "tools")
         request = _Request(messages, options, began=self._clock.now())
         while True:
-            request.rung = form_rung(options, self._capabilities)
+            request.rung = form_rung(options, self.capabilities)
             if request.suspect is not None:
                 request.rung = "plain"
             request.messages = self._sendable(messages)
             body = wire_body(
-                self._model, request.messages, options, self._capabilities, request.rung
+                self._model, request.messages, options, self.capabilities, request.rung
             )
             left = self._left(request)
             response = self._endpoint.post("chat/completions", body, left)
@@ -209,7 +204,7 @@ class OpenAIChat:
         """The context length that the server reports, if it does."""
         size = reported_context(self._endpoint, self._model)
         if size is not None:
-            self._capabilities.learn(context=size)
+            self.capabilities.learn(context=size)
         return size
 
     def close(self) -> None:
@@ -228,9 +223,9 @@ class OpenAIChat:
         """The messages with as many pictures as the server takes."""
         # known before sending, so a limit costs one refused request in all
         number = sum(1 for _ in images(messages))
-        if number and self._capabilities.known.vision is False:
+        if number and self.capabilities.known.vision is False:
             raise ModelError(self._card.name, "refused", "the model takes no pictures")
-        limit = self._capabilities.known.images
+        limit = self.capabilities.known.images
         if limit is None or number <= limit:
             return messages
         events.note("pictures_left_out", model=self._card.name, shown=limit, wanted=number)
@@ -252,7 +247,7 @@ class OpenAIChat:
         # the form was asked for without the way that failed twice, and that worked
         if request.suspect is not None:
             why = "the server fails with it and works without"
-            self._capabilities.judge(self._card.name, request.suspect, "refused", why)
+            self.capabilities.judge(self._card.name, request.suspect, "refused", why)
         if request.rung == "tool" and options.schema is not None and reply.tool_calls:
             # the call only carries the reply
             reply = replace(reply, text=reply.tool_calls[0].arguments, tool_calls=())
@@ -268,14 +263,14 @@ class OpenAIChat:
 
     def _judge(self, rung: Rung, *, kept: bool, text: str) -> None:
         verdict: Verdict = "enforced" if kept else "accepted, not enforced"
-        self._capabilities.judge(self._card.name, rung, verdict, text)
+        self.capabilities.judge(self._card.name, rung, verdict, text)
 
     def _judge_letters(self, reply: Reply) -> None:
         """Remember whether letters can be asked for by log-probability."""
         offered = sum(reply.odds.values()) >= LIKELY
-        if not offered and self._capabilities.known.letters is not False:
+        if not offered and self.capabilities.known.letters is not False:
             events.note("letters_not_offered", model=self._card.name, odds=dict(reply.odds))
-        self._capabilities.learn(letters=offered)
+        self.capabilities.learn(letters=offered)
 
     def _mend(self, response: Response, body: dict[str, Any], request: _Request) -> str:
         """Change how the request is put and say how; or raise. Empty: only time had to pass."""
@@ -289,9 +284,9 @@ class OpenAIChat:
         # a prompt that is too long stays so, whatever else the complaint names
         feature = None if failure.problem == "context" else refused_feature(status, text, body)
         if feature == "schema" and request.rung != "plain":
-            self._capabilities.judge(name, request.rung, "refused", text)
-        elif feature is not None and not self._capabilities.has_refused(feature):
-            self._capabilities.refuse(name, feature, text)
+            self.capabilities.judge(name, request.rung, "refused", text)
+        elif feature is not None and not self.capabilities.has_refused(feature):
+            self.capabilities.refuse(name, feature, text)
             if feature == "tools":
                 raise Unsupported(name, "tools")
         elif not self._is_worth_doubting(status, request):
@@ -304,10 +299,10 @@ class OpenAIChat:
         shown = sum(1 for _ in images(request.messages))
         limit = max_images(text) if status < 500 else None
         if limit is not None and 0 < limit < shown:
-            self._capabilities.learn(images=limit)
+            self.capabilities.learn(images=limit)
             return True
         if limit == 0 or refuses_pictures(status, text):
-            self._capabilities.learn(vision=False)
+            self.capabilities.learn(vision=False)
             complaint = " ".join(text.split())[:200]
             raise ModelError(
                 self._card.name, "refused", f"the model takes no pictures ({complaint})"
@@ -320,7 +315,7 @@ class OpenAIChat:
         Some servers crash on what they do not know. The request is sent once more, then without the
         form; if that works, the form is to blame. This is tried once for each rung.
         """
-        rung, verdicts = request.rung, self._capabilities.known.verdicts
+        rung, verdicts = request.rung, self.capabilities.known.verdicts
         untried = request.options.schema is not None and rung not in verdicts
         if status != 500 or not untried or rung == "plain":
             return False

@@ -143,22 +143,17 @@ class RecordedChat:
     """Answers from a recording, and refuses what was not asked then."""
 
     def __init__(self, card: Card, recording: Recording) -> None:
-        self._card, self._recording = card, recording
-
-    @property
-    def card(self) -> Card:
-        """The card as it was when the run was recorded."""
-        return self._card
+        self.card, self._recording = card, recording
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """The recorded reply to this request."""
-        request = request_hash(self._card, messages, options)
+        request = request_hash(self.card, messages, options)
         described = [describe(message) for message in messages]
-        call = self._recording.take(request, self._card.name, options.prompt, described)
+        call = self._recording.take(request, self.card.name, options.prompt, described)
         if call is None:
             asked = options.prompt or "request"
             detail = f"the recording holds no reply to this {asked}: the run has changed"
-            raise ModelError(self._card.name, "unavailable", detail)
+            raise ModelError(self.card.name, "unavailable", detail)
         tools = tuple(
             ToolCall(str(t["id"]), str(t["name"]), str(t["arguments"])) for t in call.tools
         )
@@ -209,17 +204,12 @@ class ScriptedChat:
     """
 
     def __init__(self, script: Script, *, card: Card | None = None) -> None:
-        self._card = card or Card("scripted")
+        self.card = card or Card("scripted")
         self._lines = None if callable(script) else iter(script)
         self._act = script if callable(script) else None
         self._lock = threading.Lock()
         self.asked: list[tuple[tuple[Message, ...], Options]] = []
         """What it was asked, in order."""
-
-    @property
-    def card(self) -> Card:
-        """What is known about it."""
-        return self._card
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Return the next line of the script."""
@@ -231,12 +221,12 @@ class ScriptedChat:
             line = self._act(messages, options)
         if line is None:
             detail = f"the script ended after {len(self.asked) - 1} replies"
-            raise ModelError(self._card.name, "unavailable", detail)
+            raise ModelError(self.card.name, "unavailable", detail)
         if isinstance(line, Exception):
             raise line
         return self._reply(messages, line) if isinstance(line, str) else line
 
     def _reply(self, messages: Sequence[Message], written: str) -> Reply:
         thinking, text = split_thinking(written)
-        usage = estimated_usage(self._card, messages, written, 0.0)
-        return Reply(text, thinking, (), usage, "stop", self._card.model or self._card.name)
+        usage = estimated_usage(self.card, messages, written, 0.0)
+        return Reply(text, thinking, (), usage, "stop", self.card.model or self.card.name)

@@ -174,20 +174,15 @@ class PerceptionOnlyChat:
         self._describer = describer
         self._channels = check_channels(channels)
         revision = f"{describer.revision}|{','.join(self._channels)}"
-        self._card = replace(card, vision=True, price=HERE, revision=revision)
-
-    @property
-    def card(self) -> Card:
-        """What is known about it."""
-        return self._card
+        self.card = replace(card, vision=True, price=HERE, revision=revision)
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Return the pictures in words, as the caption that the schema asks for."""
         # perception cannot answer anything, and must not be taken for a model that abstains
         if "caption" not in (options.schema or {}).get("properties", {}):
             detail = "only describes pictures; name a language model for this role"
-            raise ModelError(self._card.name, "refused", detail)
-        left = TimeLeft(self._card.name, options.deadline)
+            raise ModelError(self.card.name, "refused", detail)
+        left = TimeLeft(self.card.name, options.deadline)
         captions = []
         for image in images(messages):
             left.check()

@@ -73,7 +73,7 @@ from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
 from longtake.methods.base import Bounds, words
 from longtake.prompts import Plain
-from longtake.tracing.events import ScoresSet, emit, note, step
+from longtake.tracing.events import note, note_scores, step
 from longtake.types import Answer, Question, Segment
 
 RHO = "block_logit"
@@ -231,8 +231,7 @@ class A4VL:
         with step("partition"):
             partition = footage.blocks(self.events)
             blocks, strength = partition.blocks, [0.0, *(cut.strength for cut in partition.cuts)]
-            values = tuple(np.round(strength, 4).tolist())
-            emit(ScoresSet(label="events", segments=tuple(blocks), values=values))
+            note_scores("events", blocks, strength)
             within = scope(question.text, footage.duration) if self.temporal_scope else None
             if within is None:
                 return blocks
@@ -296,8 +295,7 @@ class A4VL:
             return look_at(footage, everything[spread].tolist())
         logits = self.similarity(footage, rows, view.clue)  # 11
         share = sampling.shares(logits, self.threshold(footage))  # 12 to 14, 17, 18
-        values = tuple(np.round(share, 4).tolist())
-        emit(ScoresSet(label=f"share: {view.clue}", segments=tuple(blocks), values=values))
+        note_scores(f"share: {view.clue}", blocks, share)
         counts = sampling.counts(share, total, [len(row) for row in rows])  # 15
         chosen = [
             row[sampling.one_per_bin(len(row), count, view.chance)]

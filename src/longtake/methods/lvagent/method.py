@@ -65,7 +65,7 @@ from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask, with_options
 from longtake.methods.base import Bounds, words
 from longtake.prompts import Plain, phrase
-from longtake.tracing.events import ScoresSet, emit, note, step
+from longtake.tracing.events import note, note_scores, step
 from longtake.types import Answer, Question
 
 SCALE = ("chunk_low", "chunk_high")
@@ -358,9 +358,8 @@ class LVAgent:
         if self.calibration == "auto" and SCALE[0] in known:
             scale = (known[SCALE[0]], known[SCALE[1]])
         scores = sampling.chunk_scores(similarity, scale, calibrate=self.calibration != "sum")  # 12
-        segments = tuple(sampling.equal_chunks(footage.duration, len(drawn)))
-        values = tuple(np.round(scores, 4).tolist())
-        emit(ScoresSet(label=f"chunks: {key}", segments=segments, values=values))
+        segments = sampling.equal_chunks(footage.duration, len(drawn))
+        note_scores(f"chunks: {key}", segments, scores)
         chosen: set[int] = set()
         for number in sampling.chosen_chunks(scores, self.threshold):  # 13
             chosen.update(drawn[number])

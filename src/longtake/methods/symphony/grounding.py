@@ -26,7 +26,7 @@ from longtake.footage.protocol import Footage
 from longtake.llm.chat import estimate
 from longtake.llm.structured.ask import ask
 from longtake.prompts import Plain, phrase
-from longtake.tracing.events import ScoresSet, ToolCalled, emit, note, step
+from longtake.tracing.events import ToolCalled, emit, note, note_scores, step
 from longtake.types import Evidence, Question, Segment
 
 GROUNDING, PERCEPTION, SUBTITLES, FINISH = "grounding", "visual_perception", "subtitles", "finish"
@@ -172,8 +172,7 @@ class Grounding:
         # the mean of unit vectors is shorter than one, and zero if they cancel out
         sizes = np.linalg.norm(means, axis=1)
         closeness = (means @ text) / np.where(sizes > 0, sizes, 1.0)
-        values = tuple(np.round(closeness, 4).tolist())
-        emit(ScoresSet(label=f"retrieve: {cue}", segments=tuple(clips), values=values))
+        note_scores(f"retrieve: {cue}", clips, closeness)
         best = np.argsort(-closeness, kind="stable")[: self.retrieved_clips].tolist()
         claims = [GroundedClip(clips[index], round(float(closeness[index]), 3)) for index in best]
         _tell("retrieve", {"cue": cue}, claims)
@@ -276,15 +275,8 @@ class Scoring:
         # a clip whose score cannot be read is left out
         claims = [claim for claim in fanout(self.score_clip, clips) if claim is not None]
         # the trace shows every score, also those that are not returned
-        values = {claim.segment: claim.score for claim in claims}
-        segments = tuple(sorted(values))
-        emit(
-            ScoresSet(
-                label=f"vlm_score: {self.instruction}",
-                segments=segments,
-                values=tuple(values[segment] for segment in segments),
-            )
-        )
+        values = dict(sorted((claim.segment, claim.score) for claim in claims))
+        note_scores(f"vlm_score: {self.instruction}", values, values.values())
         kept = [claim for claim in claims if claim.score >= self.settings.least_score]
         return sorted(kept, key=_best_first)
 

@@ -43,7 +43,7 @@ from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
 from longtake.methods.base import Bounds, words
 from longtake.prompts import Plain, phrase, show
-from longtake.tracing.events import ScoresSet, emit, note, step
+from longtake.tracing.events import note, note_scores, step
 from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
 
 State: TypeAlias = dict[int, str]
@@ -316,9 +316,8 @@ class VideoAgent:
             scores = fused(footage, text)
         else:
             scores = footage.embeddings() @ footage.encode([text])[0]
-        moments = tuple(Segment(time, time) for time in footage.times.tolist())
-        values = tuple(np.round(scores, 4).tolist())
-        emit(ScoresSet(label=f"similarity: {text}", segments=moments, values=values))
+        moments = [Segment(time, time) for time in footage.times.tolist()]
+        note_scores(f"similarity: {text}", moments, scores)
         return np.asarray(scores, np.float32)
 
 

@@ -20,7 +20,7 @@ from longtake.llm.chat import Chat
 from longtake.llm.structured.ask import ask
 from longtake.methods.videodetective.plan import SearchPlan
 from longtake.prompts import words
-from longtake.tracing.events import ScoresSet, emit
+from longtake.tracing.events import note_scores
 from longtake.types import Line, Question, Segment
 
 SCENE = "scene"
@@ -93,7 +93,7 @@ class SceneGraph:
     def tell(self, label: str, values: Sequence[float], nodes: Sequence[int] | None = None) -> None:
         """Record a number for each scene, or for some of them, in the trace."""
         chosen = self.segments if nodes is None else tuple(self.segments[node] for node in nodes)
-        emit(ScoresSet(label=label, segments=chosen, values=tuple(np.round(values, 4).tolist())))
+        note_scores(label, chosen, values)
 
 
 def build_graph(footage: Footage, rule: GraphRule, within: Segment | None = None) -> SceneGraph:
