@@ -69,7 +69,7 @@ def test_only_the_most_probable_classes_count(encoder):
 
 
 def test_class_vectors_are_kept(encoder, model_cache, tmp_path):
-    images, texts = encoder._images, encoder._texts
+    images, texts = encoder.network, encoder._texts
     (file,) = (model_cache / "models").glob("imagenet-glosses-*.npy")
     kept = np.load(file)
     kept[0] = 0
