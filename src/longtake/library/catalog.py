@@ -107,11 +107,6 @@ class FilmCatalog:
         self.folder = folder
         self._path = folder / "library.db"
 
-    @property
-    def exists(self) -> bool:
-        """Whether anything was ever added."""
-        return self._path.exists()
-
     def set_aside_if_damaged(self) -> Path | None:
         """Move a damaged catalogue away, so that a new one begins; returns where it is now."""
         try:

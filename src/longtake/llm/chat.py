@@ -144,9 +144,6 @@ class Image:
         """The frame's time in the film."""
         return self.frame.time
 
-    def __repr__(self) -> str:
-        return f"Image({self.frame!r})"
-
 
 Part: TypeAlias = Text | Image
 

@@ -207,10 +207,6 @@ class OpenAIChat:
             self.capabilities.learn(context=size)
         return size
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._endpoint.close()
-
     @property
     def _model(self) -> str:
         return self._card.model or self._card.name
