@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -67,9 +67,9 @@ def write_film(
         stream: VideoStream | None = None
         voice = None
         if sound is not None:
-            voice = _add_sound(file, encoding.audio_codec, encoding.audio_rate)
+            voice = add_sound(file, encoding.audio_codec, encoding.audio_rate)
         for number, pixels in enumerate(pictures):
-            stream = stream or _add_picture(file, encoding, pixels, tick)  # now the size is known
+            stream = stream or add_picture(file, encoding, pixels, tick)  # now the size is known
             frame = VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
             frame.pts = number if stamps is None else round(next(stamps) * 1000)
             frame.time_base = tick
@@ -80,9 +80,10 @@ def write_film(
             _mux_sound(file, voice, sound, encoding.audio_rate, audio_start)
 
 
-def _add_picture(
+def add_picture(
     file: OutputContainer, encoding: Encoding, pixels: Pixels, tick: Fraction
 ) -> VideoStream:
+    """Add a track for pictures of this size, whose times count ticks."""
     stream = file.add_stream(encoding.codec, rate=encoding.fps)
     assert isinstance(stream, VideoStream)
     stream.height, stream.width = pixels.shape[:2]
@@ -99,7 +100,7 @@ def _add_picture(
     return stream
 
 
-def _add_sound(file: OutputContainer, codec: str, rate: int) -> AudioStream:
+def add_sound(file: OutputContainer, codec: str, rate: int) -> AudioStream:
     """Add a track for mono sound."""
     stream = file.add_stream(codec, rate=rate)
     assert isinstance(stream, AudioStream)
@@ -113,14 +114,19 @@ def _mux_sound(
     """Write samples from −1 to 1 that begin at ``start`` seconds."""
     size = stream.frame_size or 1024
     for begin in range(0, len(sound), size):
-        piece = np.clip(sound[begin : begin + size], -1, 1)
-        samples = (piece * 32767).astype(np.int16)[None]
-        frame = AudioFrame.from_ndarray(samples, format="s16", layout="mono")
-        frame.sample_rate = rate
-        frame.pts = begin + round(start * rate)
-        frame.time_base = Fraction(1, rate)
+        frame = sound_frame(sound[begin : begin + size], rate, begin + round(start * rate))
         file.mux(stream.encode(frame))
     file.mux(stream.encode(None))
+
+
+def sound_frame(samples: NDArray[np.float32], rate: int, first: int) -> AudioFrame:
+    """Samples from −1 to 1 for an encoder; ``first`` is the number of the first of them."""
+    # the encoder takes 16 bits, and louder samples would wrap around
+    whole = (np.clip(samples, -1, 1) * 32767).astype(np.int16)[None]
+    frame = AudioFrame.from_ndarray(whole, format="s16", layout="mono")
+    frame.sample_rate, frame.pts = rate, first
+    frame.time_base = Fraction(1, rate)
+    return frame
 
 
 QUALITY = {"preset": "veryfast", "crf": "20"}
@@ -146,7 +152,7 @@ def cut(video: Video, stretch: Segment, path: Path, *, width: int | None = None)
     with replacing(path) as draft:
         write_film(
             draft,
-            _even(video, list(times.values()), width),
+            (even(frame.pixels) for frame in video.frames(list(times.values()), width=width)),
             Encoding(fps=rate, gop=250, options=QUALITY, audio_rate=RATE),
             times=[stamp / 1000 for stamp in times],
             sound=sound,
@@ -176,12 +182,11 @@ def write_subtitles(lines: Sequence[Line], stretch: Segment, path: Path) -> int:
     return len(timed)
 
 
-def _even(video: Video, times: Sequence[float], width: int | None) -> Iterator[Pixels]:
-    """The frames at given times, without the last row or column where their number is odd."""
-    for frame in video.frames(times, width=width):
-        rows, columns = frame.pixels.shape[:2]
-        # H.264 stores colour for two by two pixels
-        yield frame.pixels[: max(2, rows - rows % 2), : max(2, columns - columns % 2)]
+def even(pixels: Pixels) -> Pixels:
+    """A picture without its last row or column where their number is odd."""
+    rows, columns = pixels.shape[:2]
+    # H.264 stores colour for two by two pixels
+    return pixels[: max(2, rows - rows % 2), : max(2, columns - columns % 2)]
 
 
 def _sound(video: Video, stretch: Segment) -> NDArray[np.float32] | None:

@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import av
 import numpy as np
-from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.container import OutputContainer
 from av.video.frame import VideoFrame
@@ -34,7 +33,7 @@ from longtake.server.films import frame_at, jpeg
 from longtake.server.state import ServerState, StateParam
 from longtake.types import Line, Segment
 from longtake.video.audio import RATE, Sound, listen
-from longtake.video.clip import clip_bytes
+from longtake.video.clip import Encoding, add_picture, add_sound, clip_bytes, even, sound_frame
 from longtake.video.container import open_container, packets_of, readable_packets, video_stream
 from longtake.video.packets import UNKNOWN
 from longtake.video.subtitles import srt, vtt
@@ -223,6 +222,8 @@ DIRECT = {
     "matroska,webm": (_FREE, {"opus", "vorbis", ""}),
 }
 """Codecs of picture and sound that browsers play, by container."""
+TICK = Fraction(1, 90_000)
+"""Seconds, in which the times of encoded pictures are counted."""
 PIECE = 1.0
 """Seconds of sound that are encoded between pictures."""
 
@@ -349,15 +350,18 @@ class Playback:
         grid = video.grid(rate, Segment(self.start, max(video.duration, self.start + 0.04)))
         # the frame on screen at the start appeared before the first time of the grid
         times = [self.start, *(float(time) for time in grid if time > self.start)]
+        live = {"preset": "ultrafast", "tune": "zerolatency", "crf": "23"}
+        fps = Fraction(rate).limit_denominator(1001)
+        encoding = Encoding(fps=fps, gop=round(2 * rate), options=live)
         with _fragmented(pipe) as out:
             stream: VideoStream | None = None
             sound = _SoundTrack(video, out, Segment(self.start, max(self.start, video.duration)))
             for time, frame in zip(times, video.frames(times, width=1280), strict=False):
-                pixels = np.ascontiguousarray(_even(frame.pixels))
-                stream = stream or _x264(out, pixels, rate)
+                pixels = np.ascontiguousarray(even(frame.pixels))
+                stream = stream or add_picture(out, encoding, pixels, TICK)
                 picture = VideoFrame.from_ndarray(pixels, format="rgb24")
-                picture.pts = round((time - self.start) * 90_000)
-                picture.time_base = Fraction(1, 90_000)
+                picture.pts = round((time - self.start) / TICK)
+                picture.time_base = TICK
                 yield from sound.until(time - self.start, pipe)
                 out.mux(stream.encode(picture))
                 yield pipe.take()
@@ -383,23 +387,6 @@ def _first_stamp(video: Video, position: int) -> float:
     return float((pts if dts == UNKNOWN else min(dts, pts)) * table.tick)
 
 
-def _even(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Without an odd last row or column, which 4:2:0 cannot hold."""
-    height, width = pixels.shape[:2]
-    return pixels[: height - height % 2, : width - width % 2]
-
-
-def _x264(out: OutputContainer, pixels: np.ndarray[Any, Any], rate: float) -> VideoStream:
-    stream = out.add_stream("libx264", rate=Fraction(rate).limit_denominator(1001))
-    assert isinstance(stream, VideoStream)
-    stream.height, stream.width = pixels.shape[:2]
-    stream.pix_fmt = "yuv420p"
-    stream.codec_context.time_base = Fraction(1, 90_000)
-    stream.codec_context.gop_size = round(2 * rate)
-    stream.codec_context.options = {"preset": "ultrafast", "tune": "zerolatency", "crf": "23"}
-    return stream
-
-
 class _SoundTrack:
     """The sound of a film, encoded as AAC, written up to a time at each call."""
 
@@ -409,10 +396,7 @@ class _SoundTrack:
         self._sounds: Iterator[Sound] = iter(())
         self._done, self._written = 0.0, 0
         if video.info.audio:
-            stream = out.add_stream("aac", rate=RATE)
-            assert isinstance(stream, AudioStream)
-            stream.layout = "mono"
-            self._stream = stream
+            self._stream = add_sound(out, "aac", RATE)
             self._sounds = listen(
                 video.path,
                 origin=video.origin,
@@ -429,13 +413,8 @@ class _SoundTrack:
                 self._out.mux(self._stream.encode(None))
                 self._stream = None
                 break
-            # the encoder takes 16 bits, and louder samples would wrap around
-            samples = (np.clip(sound.samples, -1, 1) * 32767).astype(np.int16)[None]
-            frame = AudioFrame.from_ndarray(samples, format="s16", layout="mono")
-            frame.sample_rate, frame.pts = RATE, self._written
-            frame.time_base = Fraction(1, RATE)
-            self._out.mux(self._stream.encode(frame))
-            self._written += samples.shape[1]
+            self._out.mux(self._stream.encode(sound_frame(sound.samples, RATE, self._written)))
+            self._written += len(sound.samples)
             self._done += PIECE
             yield pipe.take()
 
