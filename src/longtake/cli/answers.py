@@ -180,7 +180,7 @@ WORDS = {"speech": "speech", "onscreen": "text on screen"}
 def unseen(film: Film, moments: Iterable[float]) -> list[str]:
     """What was not looked at: the longest stretch without a look, and words that nobody read."""
     missing = []
-    stretch = longest_gap(moments, film.duration)
+    stretch = longest_gap(moments, film.duration) if film.has else (0.0, 0.0)
     if stretch is None:
         missing.append("the pictures")
     # shorter stretches lie between the looks of any method
@@ -190,8 +190,9 @@ def unseen(film: Film, moments: Iterable[float]) -> list[str]:
         )
     known = covered(film)
     for source, name in WORDS.items():
-        # a film without sound has nothing to hear
-        if known[source] < 1 and (source != "speech" or film.video.info.audio):
+        # a film without sound has nothing to hear, and one without pictures nothing to read
+        there = film.video.info.audio if source == "speech" else film.has
+        if known[source] < 1 and there:
             share = f"{known[source]:.0%} indexed" if known[source] else "not indexed"
             missing.append(f"{name} ({share})")
     if film.words.speech_note:

@@ -11,7 +11,7 @@ from longtake.cli.answers import clip_path, write_clip
 from longtake.cli.options import COUNT, FILE, FOLDER, common, film_path
 from longtake.cli.output import NEW, PICTURE, check_place, emit_json
 from longtake.config import Settings
-from longtake.errors import ConfigError
+from longtake.errors import ConfigError, MediaError
 from longtake.runner.films import open_film
 from longtake.types import Segment
 from longtake.video.pictures import save_png
@@ -91,6 +91,8 @@ def frames(
     if not times:
         raise ConfigError("--at: give one or more times, as in 12.5,60,00:12:31")
     film = open_film(path, settings)
+    if not film.has:
+        raise MediaError(path, "no_video", "has sound only, no pictures")
     pictures = film.at(times, width=width)
     out.mkdir(parents=True, exist_ok=True)
     saved = []

@@ -58,6 +58,8 @@ def _length(video: Video) -> str:
 
 def _picture(video: Video) -> str:
     facts = video.info
+    if not facts.codec:
+        return "none: the file has sound only"
     size = f"{facts.width}×{facts.height}"
     rate = f"about {facts.fps:.4g} per second"
     turned = f", rotated by {facts.rotation}°" if facts.rotation else ""

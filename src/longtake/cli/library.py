@@ -168,8 +168,8 @@ def search(
 
 def _show(moment: FoundMoment) -> None:
     star = "*" if moment.sure else " "
-    quoted = f"  “{moment.text}”" if moment.text else ""
-    click.echo(visible(f"  {star} [{clock(moment.time)}]  {', '.join(moment.sources)}{quoted}"))
+    line = f"  {star} [{clock(moment.time)}]  {', '.join(moment.sources)}  {moment.words}"
+    click.echo(visible(line.rstrip()))
     for name, time in moment.copies:
         click.echo(visible(f"      also in {name} @ {clock(time)}"))
 

@@ -54,7 +54,7 @@ class FilmFrameDescriber:
         onscreen: tuple[str, ...] = ()
         speech: tuple[str, ...] = ()
         # a channel that is not asked for must cost nothing
-        if "tags" in channels:
+        if "tags" in channels and "pictures" in film.has:
             tags = tuple(tag.name for tag in film.pictures.tags([time], 3)[0])
         if "onscreen" in channels:
             onscreen = tuple(line.text for line in film.words.onscreen_at(time))
@@ -183,8 +183,6 @@ def _restored(arrays: Arrays, notes: Notes) -> Partition:
 class Film:
     """One film and its store. Whatever is asked for and not yet known is computed, once."""
 
-    has: frozenset[Material] = frozenset({"pictures"})
-
     def __init__(
         self,
         path: Path | str,
@@ -213,6 +211,11 @@ class Film:
     def path(self) -> Path:
         """The file."""
         return self.source.path
+
+    @property
+    def has(self) -> frozenset[Material]:
+        """Pictures, unless the file has sound only."""
+        return frozenset({"pictures"} if self.video.info.codec else ())
 
     @property
     def name(self) -> str:

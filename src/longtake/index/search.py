@@ -101,12 +101,14 @@ def search(
     stretch = stretch_of(film, within)
     speech, onscreen = _line_layers(film)
     found = {
-        "image": _images(film, text, stretch) if pictures else [],
+        "image": _images(film, text, stretch) if pictures and film.has else [],
         "speech": _lines(film, text, speech, stretch),
         "onscreen": _lines(film, text, onscreen, stretch),
     }
     # what one source is unsure of must not outvote what another is sure of
     sure = _fuse({source: [hit for hit in hits if hit.sure] for source, hits in found.items()})
+    # words that are said or shown are certain, a picture that stands out may still be another's
+    sure.sort(key=lambda hit: not hit.text)
     rest = [hit for hit in _fuse(found) if is_apart(hit, sure)]
     return SearchResult([*sure, *rest][:top], covered(film, stretch))
 

@@ -216,12 +216,12 @@ class OnscreenTask:
 
     def __init__(self, film: Film) -> None:
         self._film, self._words = film, film.words
-        self._reads = film.settings.perception.reader
+        self._reads = film.settings.perception.reader and bool(film.has)
 
     def describe(self) -> str:
         """How many frames are left to read."""
         if not self._reads:
-            return "switched off (perception.reader)"
+            return "no pictures, or switched off (perception.reader)"
         if not self._has_glimpses():
             return "one frame for each distinct shot"
         layer = self._words.readable

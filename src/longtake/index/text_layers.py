@@ -340,18 +340,22 @@ class FilmWords:
             return f"the film's speech is left out: {self.unheard}"
         if self.recognised is None:
             return "speech recognition is switched off (perception.listener)"
-        if foreign := self._source.text.covered(self.recognised.unsupported_key):
-            return self._not_english(foreign)
-        if self.recognised.missing() or self._source.text.lines(self.recognised.key):
+        foreign = self._source.text.covered(self.recognised.unsupported_key)
+        lines = self._source.text.lines(self.recognised.key)
+        seconds = sum(stretch.duration for stretch in foreign)
+        # beside lines that were understood, a few seconds are more likely a sigh or a song
+        if seconds >= 10 or (foreign and not lines):
+            return self._not_english(seconds, foreign)
+        if self.recognised.missing() or lines:
             return ""
         return "nobody is heard to speak in the film's sound"
 
-    def _not_english(self, stretches: Sequence[Segment]) -> str:
+    def _not_english(self, seconds: float, stretches: Sequence[Segment]) -> str:
         longest = max(stretches, key=lambda stretch: stretch.duration)
         label = LANGUAGES.get(self._source.video.info.audio[0].language)
         labelled = f"; the sound is labelled {label}" if label else ""
         return (
-            f"{sum(stretch.duration for stretch in stretches):.0f} s of speech, as at "
+            f"{seconds:.0f} s of speech, as at "
             f"{clock(longest.start)}, are not understood as English (another language, singing or "
             f"noise{labelled}). Whisper hears many languages: "
             'pip install "longtake[whisper]"; longtake models pull whisper; '
@@ -360,8 +364,8 @@ class FilmWords:
 
     @cached_property
     def readable(self) -> OnscreenLayer | None:
-        """On-screen text; ``None`` if reading is switched off."""
-        reader = self._senses.reader
+        """On-screen text; ``None`` if reading is switched off, or there are no pictures."""
+        reader = self._senses.reader if self._source.video.info.codec else None
         return None if reader is None else OnscreenLayer(self._source, reader, self._glimpses)
 
     def speech_key(self) -> LayerKey | None:

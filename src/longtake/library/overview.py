@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -74,12 +75,21 @@ def make_overview(footage: Footage, session: Session | None = None) -> FilmOverv
     stored = stored_overview(footage)
     if stored is not None and (session is None or stored.by != "film"):
         return stored
-    blocks = footage.blocks(RULE).blocks
+    blocks = _chapters_of(footage)
     lines = [_lines(footage, block) for block in blocks]
     quoted = quote(blocks, lines)
     overview = quoted if session is None else _written(footage, session, blocks, lines, quoted)
     _keep(footage, overview)
     return overview
+
+
+def _chapters_of(footage: Footage) -> Sequence[Segment]:
+    """The blocks of a film; of one without pictures, parts of equal length and about a minute."""
+    if footage.has:
+        return footage.blocks(RULE).blocks
+    count = max(1, min(RULE.max_blocks, round(footage.duration / 60)))
+    edges = np.linspace(0.0, footage.duration, count + 1).tolist()
+    return [Segment(begin, end) for begin, end in pairwise(edges)]
 
 
 def quote(blocks: Sequence[Segment], lines: Sequence[Sequence[tuple[str, Line]]]) -> FilmOverview:
@@ -133,7 +143,7 @@ def _restored(notes: dict[str, object]) -> FilmOverview:
 def _lines(footage: Footage, block: Segment) -> list[tuple[str, Line]]:
     """What is said, shown and described in a block; speech is recognised now if need be."""
     spoken = [("speech", line) for line in footage.speech(block)]
-    shown = [("onscreen", line) for line in footage.onscreen(block)]
+    shown = [("onscreen", line) for line in legible(footage.onscreen(block))]
     times = [time for time in footage.times.tolist() if time in block]
     captions = footage.captions(times)
     described = [
@@ -143,6 +153,26 @@ def _lines(footage: Footage, block: Segment) -> list[tuple[str, Line]]:
     lines = [*spoken, *shown, *described]
     # a line that goes on from the chapter before belongs there
     return [pair for pair in lines if pair[1].segment.start in block]
+
+
+def legible(lines: Sequence[Line]) -> list[Line]:
+    """On-screen text without misread screens and lines, which hold words of no English text."""
+    # words of other languages are unknown too
+    if lexical.language_of(" ".join(line.text for line in lines)) not in ("English", ""):
+        return list(lines)
+    screens: dict[float, str] = {}
+    for line in lines:
+        screens[line.segment.start] = f"{screens.get(line.segment.start, '')} {line.text}"
+    read = {start for start, text in screens.items() if _is_legible(text)}
+    return [line for line in lines if line.segment.start in read and _is_legible(line.text)]
+
+
+def _is_legible(text: str) -> bool:
+    # shorter words are often abbreviations
+    words = [word for word in lexical.content_words(text) if len(word) >= 4]
+    unknown = [word for word in words if word.isascii() and not lexical.is_known(word)]
+    # as in lookup: blurred print gives more unknown words, names give fewer
+    return len(text.strip()) > 1 and len(unknown) <= 1 / 3 * len(words)
 
 
 def _written(

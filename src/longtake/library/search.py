@@ -72,6 +72,15 @@ class FoundMoment:
     """What is said, shown or described there."""
     copies: tuple[tuple[str, float], ...] = ()
     """Other films (by name) and times at which the same clip occurs."""
+    described: bool = False
+    """Whether the text tells what the picture may show, and is no word of the film."""
+
+    @property
+    def words(self) -> str:
+        """The text in quotation marks, or what the picture may show without; empty if unknown."""
+        if not self.text:
+            return ""
+        return f"(perhaps {self.text})" if self.described else f"“{self.text}”"
 
 
 @dataclass(frozen=True)
@@ -319,8 +328,9 @@ def _moment(
     # only a line that fits the text tells when it happens
     time = line.segment.start if line is not None and fits else segment.start
     text = "" if line is None else line.text
+    described = line is not None and line in best.stored.lines.get("described", ())
     return FoundMoment(
-        time, segment, best.score, best.sure, tuple(best.sources), text, tuple(copies)
+        time, segment, best.score, best.sure, tuple(best.sources), text, tuple(copies), described
     )
 
 

@@ -87,6 +87,8 @@ def material_of_film(film: Film) -> Material:
         lines["shown"] = film.source.text.lines(readable.key)
         share = coverage(film.source.text.covered(readable.key), whole)
         parts["shown"] = f"{readable.key}@{share:.4f}"
+    if not film.has:
+        return Material(film.duration, lines, parts=parts)
     times = film.times
     lines["described"] = _tagged(film, times.tolist())
     parts["pictures"] = f"{film.senses.images.key}@{film.source.fps:g}"

@@ -36,6 +36,7 @@ from longtake.index.store import private_folder
 from longtake.runner.films import open_film, open_frames, open_store
 from longtake.server.options import ServeOptions
 from longtake.types import Frame
+from longtake.video import container
 from longtake.video.pictures import encoded
 from longtake.video.video import probe
 
@@ -57,13 +58,7 @@ def jpeg_at(film: Film, time: float, width: int) -> bytes:
     return jpeg(frame_at(film, time, width))
 
 
-SUFFIXES = frozenset(
-    {
-        *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".ts", ".m2ts", ".mts", ".mpg"),
-        *(".mpeg", ".flv", ".wmv", ".asf", ".ogv", ".mxf", ".3gp", ".vob", ".gif", ".h264"),
-        *(".h265", ".hevc", ".ivf", ".nut"),
-    }
-)
+SUFFIXES = container.SUFFIXES | {".gif", ".h265"}
 """Endings of the files that are listed as films."""
 MOST = 5000
 """Films that are listed."""

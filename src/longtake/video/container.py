@@ -30,7 +30,7 @@ _Packet = TypeVar("_Packet", bound="av.Packet[Any]")
 FORMATS = (
     "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,h264,hevc,m4v,obu,ivf,flv,"
     "asf,ogg,mxf,nut,rm,wtv,dv,gif,yuv4mpegpipe,av1,vvc,"
-    # sound only: accepted so that the error can say that there is no video stream
+    # sound only: films without pictures
     "wav,mp3,flac,aac,ac3,eac3,amr,aiff,caf,w64"
 )
 """Demuxers that read one file and never open another."""
@@ -127,6 +127,14 @@ def file_version(path: Path) -> FileVersion:
 
 def video_stream(path: Path, container: InputContainer) -> VideoStream:
     """Return the default video stream, or the largest; cover art of a music file does not count."""
+    stream = find_video(path, container)
+    if stream is None:
+        raise MediaError(path, "no_video", "has sound only, no pictures")
+    return stream
+
+
+def find_video(path: Path, container: InputContainer) -> VideoStream | None:
+    """The same; ``None`` if the file has sound only."""
     usable: list[VideoStream] = []
     for stream in container.streams.video:
         context = stream.codec_context
@@ -137,7 +145,9 @@ def video_stream(path: Path, container: InputContainer) -> VideoStream:
         if context.width:
             usable.append(stream)
     if not usable:
-        raise _no_video(path, container)
+        if any(stream.codec_context for stream in container.streams.audio):
+            return None
+        raise MediaError(path, "no_video", "has neither pictures nor sound")
     return max(
         usable, key=lambda s: (bool(s.disposition & s.disposition.default), s.width * s.height)
     )
@@ -172,12 +182,6 @@ def readable_packets(packets: Iterable[_Packet]) -> Iterator[_Packet]:
                 yield packet
     except av.error.FFmpegError:
         return
-
-
-def _no_video(path: Path, container: InputContainer) -> MediaError:
-    codecs = [s.codec_context.name for s in container.streams.audio if s.codec_context]
-    detail = f" (sound only: {', '.join(codecs)})" if codecs else ""
-    return MediaError(path, "no_video", f"has no video stream{detail}")
 
 
 def _not_opened(
@@ -225,6 +229,7 @@ def _too_many_pixels(path: Path, width: int, height: int, limits: MediaSettings)
 _NAMES = """
     3g2 3gp asf av1 avi divx dv f4v flv h264 hevc ivf m2ts m4v mkv mov mp4 mpeg mpg mts mxf nut ogm
     ogv rm rmvb ts vob webm wmv wtv
+    aac aiff flac m4a mka mp3 oga ogg opus wav
 """
 SUFFIXES = frozenset(f".{name}" for name in _NAMES.split())
 """Names of files that are taken for films; a file that is named outright may have any name."""

@@ -116,6 +116,24 @@ def read_packets(path: Path, container: InputContainer, stream: VideoStream) -> 
     return _table(rows, container, stream, last_duration)
 
 
+def read_sound(container: InputContainer) -> PacketTable:
+    """The table of a file with sound only: one picture, for as long as there is sound."""
+    stream = container.streams.audio[0]
+    discard_others(container, stream)
+    tick, begin, end = float(stream.time_base or 1), UNKNOWN, 0
+    for packet in readable_packets(packets_of(container, stream)):
+        check_stop()
+        if packet.pts is not None:
+            begin = packet.pts if begin == UNKNOWN else begin
+            end = max(end, packet.pts + (packet.duration or 0))
+    origin = max(begin, 0)
+    seconds = (end - origin) * tick
+    if not 0 < seconds <= LONGEST:
+        seconds = min((container.duration or 0) / 1e6 or tick, LONGEST)
+    zero, true = np.zeros(1, np.int64), np.ones(1, np.bool_)
+    return PacketTable(zero, zero, true, true, tick, origin, seconds)
+
+
 def _origin(container: InputContainer, stream: VideoStream, rows: Sequence[Row]) -> int:
     """Return when the film begins: with its first picture or its first sound."""
     first = min((pts for pts, _, _, shown in rows if shown and pts != UNKNOWN), default=0)

@@ -23,14 +23,16 @@ from longtake.config import MediaSettings
 from longtake.errors import MediaError
 from longtake.tracing.events import note
 from longtake.types import Frame, Segment
-from longtake.video.container import file_version, open_container, packets_of, video_stream
+from longtake.video.container import file_version, find_video, open_container, packets_of
 from longtake.video.decode import FrameShape, Picture, decode_packet, display_size, fetch
-from longtake.video.packets import PacketTable, read_packets
+from longtake.video.packets import PacketTable, read_packets, read_sound
 
 Positions: TypeAlias = NDArray[np.int64]
 
 STILL = 60.0
 """Seconds after which a frame that stays on screen counts as a still."""
+BLANK = (320, 180)
+"""Width and height of the black picture that stands for a film with sound only."""
 NEIGHBOURS = 24
 """Number of frames and keyframes on each side that are tried in place of a damaged one."""
 
@@ -51,6 +53,7 @@ class VideoInfo:
 
     format: str
     codec: str
+    """Of the pictures; empty if there is sound only."""
     width: int
     """As displayed: rotation and pixel aspect ratio are applied."""
     height: int
@@ -94,8 +97,11 @@ class Video:
         """When each frame is shown and where its decoding must begin."""
         if self._table is None:
             with open_container(self.path, self.limits) as container:
-                stream = video_stream(self.path, container)
-                self._table = read_packets(self.path, container, stream)
+                stream = find_video(self.path, container)
+                if stream is None:
+                    self._table = read_sound(container)
+                else:
+                    self._table = read_packets(self.path, container, stream)
         return self._table
 
     @property
@@ -202,6 +208,11 @@ class Video:
 
     def _fetch(self, positions: Positions, shape: FrameShape) -> Iterator[Picture]:
         """Decode; a file that can no longer be opened is reported as changed if it is."""
+        if not self.info.codec:
+            width = min(shape.width or BLANK[0], BLANK[0])
+            black = np.zeros((BLANK[1] * width // BLANK[0], width, 3), np.uint8)
+            yield from ((int(position), black) for position in positions)
+            return
         try:
             yield from fetch(self.path, self.table, positions, shape, self.limits)
         except MediaError:
@@ -260,7 +271,9 @@ def probe(path: Path, limits: MediaSettings) -> VideoInfo:
     # anything but a file is reported by open_container
     size = path.stat().st_size if path.is_file() else 0
     with open_container(path, limits) as container:
-        stream = video_stream(path, container)
+        stream = find_video(path, container)
+        if stream is None:
+            return _info(container, "", *BLANK, size=size)
         context = stream.codec_context
         aspect = stream.sample_aspect_ratio or context.sample_aspect_ratio or Fraction(1)
         rotation = _first_rotation(container, stream)
@@ -270,20 +283,37 @@ def probe(path: Path, limits: MediaSettings) -> VideoInfo:
             aspect = Fraction(1)
             width, height = display_size(context.width, context.height, rotation, 1.0)
         rate = stream.average_rate or stream.guessed_rate
-        return VideoInfo(
-            format=container.format.name,
-            codec=context.name,
-            width=width,
-            height=height,
-            fps=float(rate) if rate else 0.0,
-            rotation=rotation,
-            aspect=float(aspect),
-            claimed_duration=container.duration / 1e6 if container.duration else None,
-            size=size,
-            audio=tuple(_track(s) for s in container.streams.audio),
-            subtitles=tuple(_track(s) for s in container.streams.subtitles),
-            metadata=dict(container.metadata),
+        fps = float(rate) if rate else 0.0
+        return _info(
+            container, context.name, width, height, fps, rotation, float(aspect), size=size
         )
+
+
+def _info(
+    container: InputContainer,
+    codec: str,
+    width: int,
+    height: int,
+    fps: float = 0.0,
+    rotation: int = 0,
+    aspect: float = 1.0,
+    *,
+    size: int,
+) -> VideoInfo:
+    return VideoInfo(
+        format=container.format.name,
+        codec=codec,
+        width=width,
+        height=height,
+        fps=fps,
+        rotation=rotation,
+        aspect=aspect,
+        claimed_duration=container.duration / 1e6 if container.duration else None,
+        size=size,
+        audio=tuple(_track(s) for s in container.streams.audio),
+        subtitles=tuple(_track(s) for s in container.streams.subtitles),
+        metadata=dict(container.metadata),
+    )
 
 
 def _first_rotation(container: InputContainer, stream: VideoStream) -> int:

@@ -128,6 +128,14 @@ def test_speech_that_is_not_understood_is_kept_apart(film):
     assert "the sound is labelled German" in film.words.speech_note
 
 
+def test_a_sigh_among_lines_is_not_taken_for_another_language(film):
+    film.senses.listener.listen = lambda samples, start=0.0: Heard(
+        (Line(Segment(1, 2), "hello"),), (UnsupportedSpeech(Segment(5, 9), "not English"),)
+    )
+    film.speech(Segment(0, 10))
+    assert film.words.speech_note == ""
+
+
 def test_silence_is_told_from_a_film_without_sound_and_from_one_not_heard_yet(film):
     assert film.words.speech_note == ""
     film.senses.listener.listen = lambda samples, start=0.0: Heard()

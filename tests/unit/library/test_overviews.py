@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import av
 import pytest
@@ -13,8 +14,10 @@ from longtake.library.overview import (
     FORMATS,
     Chapter,
     FilmOverview,
+    _chapters_of,
     as_json,
     ffmetadata,
+    legible,
     make_overview,
     markdown,
     quote,
@@ -50,6 +53,26 @@ def test_titles_quote_the_most_telling_line():
     ]
     assert [chapter.cited for chapter in overview.chapters] == [5, None]
     assert overview.summary == "[00:00:05] the lighthouse keeper repairs the foghorn"
+
+
+def test_misread_screens_are_not_quoted():
+    def shown(*texts, at=0):
+        return [Line(Segment(at, at + 1), text) for text in texts]
+
+    read = shown("Creative Commons", "Director of the foundation", "eumurcial nomcom", "l")
+    # a blurred page of which a reader guesses some words
+    read += shown("Ce the lesprpet, homever, tare", "beoaghe imporlast", "shout of the", at=9)
+    assert [line.text for line in legible(read)] == [
+        "Creative Commons",
+        "Director of the foundation",
+    ]
+    german = shown("Eingang für alle Besucher", "Bitte die Türen schließen")
+    assert legible(german) == german
+
+
+def test_a_film_without_pictures_has_chapters_of_about_a_minute():
+    footage = SimpleNamespace(has=frozenset(), duration=150.0)
+    assert _chapters_of(footage) == [Segment(0, 75), Segment(75, 150)]
 
 
 def test_an_overview_is_made_once_and_a_model_may_replace_quotations(

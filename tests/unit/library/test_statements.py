@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from longtake.library.ask import PASSAGES, candidates
@@ -88,3 +90,10 @@ def test_moments_of_the_question_and_the_option_take_turns(search):
 
 def test_no_more_films_than_asked_for(search):
     assert len(candidates(search, Question("Q", ("a", "b")), 2).films) == 2
+
+
+def test_what_a_picture_may_show_is_not_quoted():
+    said = FoundMoment(0, Segment(0, 10), 0.5, sure=True, sources=(), text="a candle")
+    assert said.words == "“a candle”"
+    assert replace(said, described=True).words == "(perhaps a candle)"
+    assert replace(said, text="").words == ""

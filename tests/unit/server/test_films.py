@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import wave
 from dataclasses import replace
 
 import httpx
@@ -59,6 +60,19 @@ def test_an_uploaded_film_is_listed_and_can_be_deleted(client, options):
     assert client.delete(f"/api/v1/films/{added['id']}").status_code == 200
     assert client.get(f"/api/v1/films/{added['id']}").status_code == 404
     assert not list(options.uploads.glob(".*"))
+
+
+def test_sound_is_uploaded_as_a_film_without_pictures(client, tmp_path):
+    with wave.open(str(tmp_path / "talk.wav"), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(bytes(2 * 2 * 16_000))
+    sound = (tmp_path / "talk.wav").read_bytes()
+    added = send(client, "talk.wav", sound, **{"Content-Type": "audio/wav"}).json()
+    assert added["name"] == "talk.wav"
+    facts = client.get(f"/api/v1/films/{added['id']}").json()
+    assert facts["duration"] == 2.0
+    assert facts["has_sound"]
+    assert client.get(f"/api/v1/films/{added['id']}/frame", params={"t": 1}).status_code == 200
 
 
 def test_uploads_that_are_no_films_are_refused(client, options):

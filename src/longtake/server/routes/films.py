@@ -99,8 +99,9 @@ async def upload(
     """A film as the body of the request, streamed to disk."""
     # a form of another site cannot send these types without asking first
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if not kind.startswith("video/") and kind != "application/octet-stream":
-        raise HTTPException(415, "the body must be video/* or application/octet-stream")
+    if not kind.startswith(("video/", "audio/")) and kind != "application/octet-stream":
+        detail = "the body must be video/*, audio/* or application/octet-stream"
+        raise HTTPException(415, detail)
     size = read_number(request.headers.get("content-length", ""))
     path = await state.arrivals.upload(name, request.stream(), size)
     return await run_in_threadpool(_facts, state, state.catalog.add(path))

@@ -47,7 +47,7 @@ export function Films({ go }) {
         <input id="filter" type="search" placeholder="Filter" value=${filter} data-search
           onInput=${(event) => setFilter(event.target.value)} />
         <button onClick=${() => picker.current.click()}>Add a film</button>
-        <input ref=${picker} class="hidden" type="file" accept="video/*,.mkv,.ts,.avi" multiple
+        <input ref=${picker} class="hidden" type="file" accept="video/*,audio/*,.mkv,.ts,.avi" multiple
           aria-label="Choose films to add" tabindex="-1"
           onChange=${(event) => send([...event.target.files])} />
       </div>

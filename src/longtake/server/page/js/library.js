@@ -117,7 +117,8 @@ function Group({ film, moments, onPlay, go }) {
         <img loading="lazy" alt="" src=${frameURL(film.id, each.time, 160)} />
         <span><strong>${clock(each.time)}</strong>
           <span class="muted small"> ${each.sources.join(", ")}${each.sure ? "" : ", unsure"}</span>
-          ${each.text && html`<br /><q>${each.text}</q>`}
+          ${each.text && html`<br />${each.described ? `perhaps ${each.text}`
+            : html`<q>${each.text}</q>`}`}
           ${each.copies.map(([name, time]) => html`<br /><span class="muted small">also in ${name},
             ${" "}${clock(time)}</span>`)}</span></button></li>`)}</ol>`;
 }
