@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
 
@@ -78,27 +76,7 @@ def write_synced(path: Path, data: bytes) -> None:
 
 
 def version_of(package: str) -> str:
-    """The version of an installed package; raises ``PackageNotFoundError`` like the original."""
-    wanted = package.replace("-", "_").replace(".", "_").lower()
-    for place in sys.path:
-        for name, version in _installed(place):
-            if name == wanted:
-                return version
-    from importlib.metadata import version as parsed  # late: slow to import
+    """The version of an installed package; raises ``PackageNotFoundError`` if it is not there."""
+    from importlib.metadata import version  # late: slow to import
 
-    return parsed(package)
-
-
-@cache
-def _installed(place: str) -> tuple[tuple[str, str], ...]:
-    """Names and versions of the packages in one folder of the path."""
-    try:
-        entries = [entry.name for entry in Path(place).iterdir()]
-    except OSError:
-        return ()  # a file, or a folder that is not there
-    packages = []
-    for entry in entries:
-        name, dash, version = entry.removesuffix(".dist-info").partition("-")
-        if dash and entry.endswith(".dist-info"):
-            packages.append((name.replace(".", "_").lower(), version))
-    return tuple(packages)
+    return version(package)
