@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -99,7 +100,8 @@ def _hurried(options: AskOptions, film: Film, question: Question) -> AnsweredQue
     # an option chosen without a line that holds it is a guess
     if answered.result.answer.status != "answered" or not answered.result.answer.evidence:
         return None
-    say(f"'longtake index {film.path}' indexes the rest, which may improve the answer")
+    command = f"longtake index {shlex.quote(str(film.path))}"
+    say(f"the answer may improve once the rest is indexed: {command}")
     return answered
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from datetime import datetime
 from pathlib import Path
@@ -83,7 +84,7 @@ def _show_whole(past: PastQuestion) -> None:
     for cited in past.result.get("evidence", []):
         start = f"  {clock(cited['start'])}  {visible(str(cited['source']))}"
         click.echo(f"{start}  {in_one_line(str(cited['text']), taken=len(start) + 2)}".rstrip())
-    click.echo(faint(f'  ask again: longtake ask "{visible(past.film)}" "…"'))
+    click.echo(faint(f'  ask again: longtake ask {visible(shlex.quote(past.film))} "…"'))
 
 
 def _ago(at: float) -> str:

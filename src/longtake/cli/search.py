@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -171,4 +172,5 @@ def _conclude(film: Film, text: str, result: SearchResult, *, unsure: bool) -> N
     for hit in nearest if unsure else ():
         _show(hit)
     if film.words.readable is not None and result.covered["onscreen"] < 1:
-        say(f"on-screen text is not all read yet; 'longtake index {film.path}' reads it")
+        command = f"longtake index {quote(str(film.path))}"
+        say(f"on-screen text is not all read yet; to read it: {command}")

@@ -141,7 +141,7 @@ def find_video(path: Path, container: InputContainer) -> VideoStream | None:
         if stream.disposition & stream.disposition.attached_pic or context is None:
             continue
         if context.codec_tag in ("encv", "drmi"):
-            raise MediaError(path, "encrypted", "is encrypted (DRM); longtake cannot decode it")
+            raise MediaError(path, "encrypted", "is encrypted (DRM) and cannot be decoded")
         if context.width:
             usable.append(stream)
     if not usable:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -103,7 +106,7 @@ def test_search_shows_what_is_sure_and_more_only_if_asked(run, film, subtitled):
 def test_search_says_that_the_screens_of_a_long_film_are_not_read(run, film, monkeypatch):
     monkeypatch.setattr("longtake.cli.search.LONG", 1.0)
     _, _, err = run("search", film, "an accordion on a bicycle")
-    assert f"on-screen text is not all read yet; 'longtake index {film}' reads it" in err
+    assert f"on-screen text is not all read yet; to read it: longtake index {film}\n" in err
 
 
 def test_alone_it_says_what_to_type(run):
@@ -352,3 +355,54 @@ def test_an_error_that_is_its_own_cause_is_no_interrupt():
     assert not cli._interrupted(first)
     second.__cause__ = KeyboardInterrupt()
     assert cli._interrupted(first)
+
+
+def test_commands_that_are_printed_with_a_path_can_be_typed(run, film, tmp_path, monkeypatch):
+    monkeypatch.setattr("longtake.cli.search.LONG", 1.0)
+    odd = tmp_path / "it's my film.mp4"
+    odd.write_bytes(film.read_bytes())
+    _, _, err = run("search", odd, "an accordion on a bicycle")
+    command = next(line.partition("to read it: ")[2] for line in err.splitlines() if "read" in line)
+    _, *arguments = shlex.split(command)
+    code, _, err = run(*arguments)
+    assert code == 0, err
+    assert "not all read yet" not in run("search", odd, "an accordion on a bicycle")[2]
+
+
+def commands_in_messages():
+    """Every command line in a string of the package that is no docstring; X stands for values."""
+    for file in sorted(Path(cli.__file__).parents[1].rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        inside = {id(part) for node in ast.walk(tree) for part in _parts(node)}
+        for node in ast.walk(tree):
+            if id(node) in inside or not isinstance(node, ast.Constant | ast.JoinedStr):
+                continue
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            texts = [getattr(part, "value", None) for part in parts]
+            text = "".join(part if isinstance(part, str) else "X" for part in texts)
+            # as a command, not as a name in a sentence
+            for line in re.findall(r"(?:^\s*|[':;(]\s*)longtake ([^';,()\n]+)", text):
+                yield f"{file}:{node.lineno}", line
+
+
+def _parts(node):
+    """What is no message of its own: the parts of an f-string, and docstrings."""
+    if isinstance(node, ast.JoinedStr):
+        return node.values
+    return [node.value] if isinstance(node, ast.Expr) else []
+
+
+def test_every_command_that_a_message_names_exists(run):
+    lines = list(commands_in_messages())
+    # some that must be among them, so that the test finds what it looks for
+    named = {" ".join(line.split()[:3]) for _, line in lines}
+    assert {"models pull whisper", "index X", "library doctor --rebuild"} <= named
+    for where, line in lines:
+        words = [word.strip('"') for word in line.split()]
+        assert words[0] in {*cli.COMMANDS, "--help"}, where
+        helped = run(words[0], "--help")[1]
+        if " COMMAND " in helped and len(words) > 1:
+            code, helped, _ = run(*words[:2], "--help")
+            assert code == 0, where
+        for option in (word for word in words if word.startswith("--")):
+            assert option.partition("=")[0] in helped, where
