@@ -396,7 +396,7 @@ class Fields:
         """A letter that agrees with what the object already gave under another name."""
         assert self.question is not None
         letter = read_letter(value, self.question) if isinstance(value, str) else None
-        if before is not None and before in self.letters:
+        if before in list(self.letters):
             if letter is not None and letter != before:
                 raise ValueError(self._no_letter(name))
             return before
