@@ -21,7 +21,7 @@ from longtake.config import BudgetSettings, Settings
 from longtake.errors import unknown
 from longtake.index.film import Film
 from longtake.index.search import SearchResult, search, stretch_of
-from longtake.index.tasks import TASKS, tasks
+from longtake.index.tasks import TASKS, SpeechTask, tasks
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
@@ -245,10 +245,11 @@ class OpenFilm:
         on_progress: OnProgress | None = None,
         stop: Stop | None = None,
     ) -> SearchResult:
-        """Find the moments that match a text best; a new film has its pictures indexed first."""
+        """Find the moments that match a text best; a new film is looked at and heard first."""
         with _stoppable(stop):
             pictures = self.film.pictures
             pictures.build(pictures.layers(), _advance("frames", on_progress))
+            SpeechTask(self.film, within).build(_advance("speech", on_progress))
             return search(self.film, text, within=within, top=top)
 
     def index(

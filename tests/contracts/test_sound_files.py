@@ -10,6 +10,7 @@ import av
 import numpy as np
 import pytest
 
+import longtake
 from longtake.video.audio import RATE
 from longtake.video.video import Video
 
@@ -77,3 +78,13 @@ def test_every_command_takes_a_sound_file(run, path, lend_models, tmp_path, monk
     assert code in (0, 3), err
     assert run("clip", path, "1", "3", "--out", tmp_path / "clip.mp4")[0] == 0
     assert run("frames", path, "--at", "1", "--out", tmp_path / "stills")[0] == 2
+
+
+@pytest.mark.parametrize("path", ["talk.wav"], indirect=True)
+def test_the_first_search_from_python_hears_too(path, lend_models, tmp_path, monkeypatch):
+    monkeypatch.setenv("LONGTAKE_CACHE", str(lend_models(tmp_path / "cache")))
+    parts = set()
+    film = longtake.open(path)
+    found = film.search("the best of times", on_progress=lambda part, share: parts.add(part))
+    assert "best of times" in found.hits[0].text
+    assert parts == {"frames", "speech"}
