@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from films import FILMS, pictures, x264
 from longtake.cli.search import FilmSearch
 from longtake.config import PerceptionSettings
 from longtake.errors import MissingExtra
+from longtake.index import tasks
 from longtake.index.film import Film
 from longtake.index.search import covered, search
 from longtake.index.store import Store
@@ -288,8 +291,15 @@ def test_sizes_are_scaled_to_what_layers_need(film):
     np.testing.assert_allclose(np.linalg.norm(film.embeddings(), axis=1), 1, atol=1e-3)
 
 
-def test_a_first_look_is_spread_over_the_film_and_kept(film):
-    glance(film, seconds=0.3)
+def test_a_first_look_is_spread_over_the_film_and_kept(film, monkeypatch):
+    ticks = threading.local()  # hearing and reading have a thread each
+
+    def clock():
+        ticks.count = getattr(ticks, "count", 0) + 1
+        return ticks.count
+
+    monkeypatch.setattr(tasks, "time", SimpleNamespace(perf_counter=clock))
+    glance(film, seconds=3.0)
     ear, eye = film.senses.listener, film.senses.reader
     assert ear.heard[0][0] == pytest.approx(TILE - 2)  # the middle of three tiles
     assert eye.read_at[0] == pytest.approx(75, abs=0.5)
