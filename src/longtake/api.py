@@ -27,7 +27,7 @@ from longtake.runner.films import open_film
 from longtake.runner.session import Session
 from longtake.tracing.events import Event, Sink
 from longtake.tracing.sinks import CallbackSink
-from longtake.types import Question, Result, Segment
+from longtake.types import Question, QuestionKind, Result, Segment
 from longtake.video.clip import clip_bytes
 from longtake.video.pictures import encoded
 
@@ -174,6 +174,7 @@ class OpenFilm:
         question: str,
         options: Sequence[str] = (),
         *,
+        kind: QuestionKind | None = None,
         method: str | None = None,
         model: str | Sequence[str] = (),
         team: Path | str | None = None,
@@ -198,6 +199,8 @@ class OpenFilm:
         ----------
         question, options
             Without options the question is open-ended.
+        kind
+            What the question asks for, as ``--as`` takes it; ``None``: what its words tell.
         model, team
             As ``--model`` and ``--team``; without them, everything runs on this machine.
         budget
@@ -224,7 +227,7 @@ class OpenFilm:
         assignment = assignment.or_else(settings.answers.model)
         method = method or assignment.default_method
         session = Session(settings, assignment, seed, _path(prompts)).with_fields(method, fields)
-        wanted = Question(question, tuple(options))
+        wanted = Question(question, tuple(options), kind)
         all_sinks = [*sinks, CallbackSink(on_event)] if on_event is not None else list(sinks)
 
         def ask(passing: Sink) -> Result:

@@ -71,12 +71,19 @@ class Line:
     text: str
 
 
+QuestionKind: TypeAlias = Literal["fact", "list", "count", "when", "who", "about", "account"]
+"""What a question asks for: one fact; every occurrence of something; how many or how often; the
+moment of the film; a person; the gist of the film; or an account of reasons, opinions, a talk."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question about a film; without options it is open-ended."""
 
     text: str
     options: tuple[str, ...] = ()
+    kind: QuestionKind | None = None
+    """What it asks for, if that is not left to its words (``question_kinds.asks_for``)."""
 
     def __post_init__(self) -> None:
         if not self.text.strip():

@@ -166,7 +166,7 @@ def _permuted(
         first = _choose(chat, prompt, question, True, slots)
     for turn in range(number):
         shift = turn * len(question.options) // number
-        turned = Question(question.text, _rotate(question.options, shift))
+        turned = replace(question, options=_rotate(question.options, shift))
         guessed = _choose(chat, prompt, turned, reasoned and not by_letter, slots)
         guesses.append(_turned_back(guessed, question, shift))
         for letter, odds in _as_odds(guesses[-1]).items():

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from longtake.agents.verify import Checked
 from longtake.algorithms.calibration import log_odds, probability
-from longtake.algorithms.question_kinds import KINDS, PLAIN, kind
+from longtake.algorithms.question_kinds import PLAIN, SEARCH_KINDS, search_kind
 from longtake.errors import ConfigError
 from longtake.types import GIVEN, Answer, Question
 
@@ -53,7 +53,7 @@ def signals(
         "contradicted": checked.contradicts > 0,
         "changed": checked.changed,
         "open": not question.options,
-        kind(question.text): True,
+        search_kind(question.text): True,
         LENGTH: doublings(seconds),
     }
     return {name: round(float(value), 4) for name, value in values.items() if value}
@@ -70,7 +70,7 @@ def weighed(signals_by_name: Mapping[str, float]) -> dict[str, float]:
     Support for "Who leaves?" says more than support for "How many leave?".
     """
     all_signals = dict(signals_by_name)
-    for question_kind in (*KINDS, PLAIN):
+    for question_kind in (*SEARCH_KINDS, PLAIN):
         if question_kind in signals_by_name:
             all_signals |= {
                 f"{question_kind} {name}": signals_by_name[name]

@@ -1,14 +1,12 @@
 """Recognises from a question's words what it asks for.
 
-These are read, each from a list of words or phrases:
-
-- :func:`kind`: how one has to look for the answer (count, read, listen, order events, …);
-- :func:`answer_type`: what the answer must be (a number, a colour, a name), and :func:`holds`,
+- :func:`asks_for` decides how a question is answered: its rules are read from top to bottom, and
+  the first that matches gives one of the kinds in ``types.QuestionKind``;
+- :func:`mentioned` gives the words whose moments or occurrences are asked for;
+- :func:`answer_type` tells what the answer must be (a number, a colour, a name), and :func:`holds`,
   whether a text has one;
-- :func:`negated`: whether the option that does *not* hold is asked for;
-- :func:`asks_for_account`, :func:`asks_about_all`, :func:`said_when`: whether several sentences,
-  the gist of the film, or the moment at which something is said is asked for;
-- :func:`asks_for_every` and :func:`may_ask_for_every`: whether all occurrences are asked for.
+- :func:`search_kind` tells how hard an answer is to find; calibrations are fitted by it;
+- :func:`negated` tells whether the option that does *not* hold is asked for.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from functools import lru_cache
 from typing import Literal
 
 from longtake.algorithms import lexical
+from longtake.types import Question, QuestionKind
 
 
 def _words(*phrases: str) -> re.Pattern[str]:
@@ -47,7 +46,7 @@ WHOLE = re.compile(
 # "Who leaves?" asks for one thing; "the man who leaves" must be found before the rest
 NESTED = re.compile(r"(?<=\w )(?:who|whom|whose|that|which|where)\b", re.IGNORECASE)
 STRETCH = _words("minutes?", "at the (?:beginning|start|end)", "half")
-KINDS = {
+SEARCH_KINDS = {
     "counting": COUNTING,
     "whole": WHOLE,
     "stretch": STRETCH,
@@ -56,15 +55,15 @@ KINDS = {
     "order": ORDER,
     "nested": NESTED,
 }
-"""What a question can ask for; the first that matches is its kind (:func:`kind`)."""
+"""How an answer has to be searched for; the first that matches counts (:func:`search_kind`)."""
 PLAIN = "plain"
-"""The kind of all other questions."""
+"""The search kind of all other questions."""
 
 
 @lru_cache(maxsize=1024)
-def kind(text: str) -> str:
-    """The kind of a question, :data:`PLAIN` if none of :data:`KINDS` matches."""
-    for name, pattern in KINDS.items():
+def search_kind(text: str) -> str:
+    """How an answer has to be searched for, :data:`PLAIN` if none of :data:`SEARCH_KINDS` fits."""
+    for name, pattern in SEARCH_KINDS.items():
         if pattern.search(text):
             return name
     return PLAIN
@@ -85,23 +84,70 @@ def negated(text: str) -> bool:
     return bool(_NEGATED.search(text) or _NOT_IN_CAPITALS.search(text))
 
 
+_MENTIONED = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"[\"“](?P<words>[^\"”]+)[\"”]",
+        r"\b(?:mentions?|occurrences?|uses?) of (?P<words>.+)",
+        r"\bit (?:is )?(?:said|mentioned) that (?P<words>.+)",
+        # "every time that Creative Commons is mentioned"
+        r"\b(?:times?|moments?|places?|where) (?:that |when |where )?(?P<words>.+?)"
+        r" (?:is|are|was|were)(?: \w+)? (?:mentioned|said|named|discussed|talked about|used)\b",
+        # "when is the word copyright first mentioned"
+        r"\b(?:is|are|was|were|does|do) (?P<words>.+?)(?: (?:first|last|ever))?"
+        r" (?:mentioned|said|named|discussed|spoken of|talked about|used|occur|appear)\b",
+        # "when does she say that ventures fail", "how often do they talk about money"
+        r"\b(?:says?|said|mentions?|talks?|speaks?|tells?|asks?|explains?|names?|discuss|uses?)"
+        r" (?:that |about |of |for )?(?P<words>.+)",
+    )
+]
+_NOUN = re.compile(r"^(?:the )?(?:words?|terms?|phrases?|names?) ", re.IGNORECASE)
+_TIMES = _words("how often", "how many (?:times|mentions|occurrences)", "number of times", "count")
+
+
+def mentioned(text: str) -> str:
+    """The words whose moments or occurrences a question asks for; empty if it names none.
+
+    They are those of "how often is the word *copyright* mentioned" and of "when does she say that
+    *ventures fail*"; "how many people does she say there are" asks for no occurrences.
+    """
+    if COUNTING.search(text) and not _TIMES.search(text):
+        return ""
+    for pattern in _MENTIONED:
+        match = pattern.search(text.strip(" ?.!"))
+        if match is not None:
+            return _NOUN.sub("", match["words"].strip(" ,'"))
+    return ""
+
+
+_EVERY = _words(
+    "(?:every|each|all) (?:time|film|video|place|occurrence|scene|moment|mention)s?",
+    "list (?:all|every|each|the)",
+    "how (?:many|much) (?:films|videos|times)",
+    "how often",
+    "which (?:films|videos)",
+    "in (?:all|how many) (?:the )?(?:films|videos)",
+)
+_LIST = re.compile(
+    r"(?:please )?(?:list\b|(?:find|show|give|name|tell|collect|get)\b.*\b(?:every|each|all)\b"
+    r"|(?:every|each|all) (?:times?|mentions?|occurrences?|moments?|places?)\b"
+    r"|(?:in )?which (?:films|videos)\b)",
+    re.IGNORECASE,
+)
+_WHEN = re.compile(
+    r"(?:when (?:is|are|was|were|do|does|did|has|have)"
+    r"|(?:at (?:what|which)|what is the|what was the) (?:(?:first|last) )?"
+    r"(?:times?|points?|minutes?|moments?))\b",
+    re.IGNORECASE,
+)
+_WHO = re.compile(r"(?:who|whom|whose|which (?:person|speaker))\b", re.IGNORECASE)
 _ACCOUNT = _words(
     *(r"summar\w*", "describe", r"explain\w*", r"discuss\w*", "why", "reasons?", "opinions?"),
     *("attitudes?", "views?", "ideas?", "think", "thought", "feel", "felt", r"disagree\w*"),
+    *("experiences?", "problems?", "questions?"),
     *(r"propos\w*", r"suggest\w*", r"recommend\w*", r"conclu\w*", r"decid\w*", r"evaluat\w*"),
     r"(?:say|said|says|talk\w*|speak|mention\w*|tell|told) (?:\w+ )?(?:about|on|of|regarding)",
     "how (?:did|do|does|was|were|would|should|is|are|will|can|could)",
-)
-_SAID_WHEN = re.compile(
-    r"^(?:when|at (?:what|which) (?:time|point|minute|moment))\b.*?\b"
-    r"(?:says?|said|mention\w*|talk\w*|speaks?|spoke|tells?|told|asks?|asked|explain\w*)\b"
-    r"\s*(?:that|about|of|for)?\b(?P<what>.*)",
-    re.IGNORECASE,
-)
-_MENTIONED_WHEN = re.compile(
-    r"^when (?:is|are|was|were) (?:the (?:word|term|phrase|name)s? )?(?P<what>.+?)"
-    r" (?:(?:first|last) )?(?:mentioned|said|named|discussed|spoken of|talked about)\b",
-    re.IGNORECASE,
 )
 _GENERIC = frozenset(
     [
@@ -114,39 +160,33 @@ _GENERIC = frozenset(
 """Words of questions that name nothing in particular."""
 
 
-def asks_for_account(text: str) -> bool:
-    """Whether a question asks for more than one fact: reasons, opinions, what was discussed."""
-    return _ACCOUNT.search(text) is not None
+def asks_for(question: Question) -> QuestionKind:
+    """What a question asks for: what it was given as, or else what its words tell."""
+    text = question.text.strip()
+    if question.kind is not None:
+        return question.kind
+    if _LIST.match(text):
+        return "list"
+    if COUNTING.search(text):
+        return "count"
+    if WHOLE.search(text) and not set(lexical.content_words(text)) - _GENERIC:
+        return "about"
+    # "when was it built?" asks for a date, which is told, not for a moment of the film
+    if _WHEN.match(text) and mentioned(text):
+        return "when"
+    if _WHO.match(text):
+        return "who"
+    return "account" if _ACCOUNT.search(text) else "fact"
 
 
-def asks_about_all(text: str) -> bool:
-    """Whether a question asks what the film as a whole is about."""
-    words = set(lexical.content_words(text))
-    return WHOLE.search(text) is not None and not words - _GENERIC
+def asks_for_every(question: Question) -> bool:
+    """Whether a question to a library is put to all films, since it asks for every occurrence."""
+    return question.kind in ("list", "count") or _EVERY.search(question.text) is not None
 
 
-def said_when(text: str) -> str:
-    """What is said at the moment that a question asks for; empty if it asks for something else."""
-    match = _MENTIONED_WHEN.match(text.strip()) or _SAID_WHEN.match(text.strip())
-    return match["what"].strip(" ?.\"'“”") if match else ""
-
-
-_EVERY = _words(
-    "(?:every|each|all) (?:time|film|video|place|occurrence|scene|moment|mention)s?",
-    "list (?:all|every|each|the)",
-    "how (?:many|much) (?:films|videos|times)",
-    "how often",
-    "which (?:films|videos)",
-    "in (?:all|how many) (?:the )?(?:films|videos)",
-)
 _MAYBE_EVERY = _words(
     *("every", "each", "all", "any", "list", "count", "many", "often", "times", "films", "videos")
 )
-
-
-def asks_for_every(text: str) -> bool:
-    """Whether a question to a library asks for every occurrence."""
-    return _EVERY.search(text) is not None
 
 
 def may_ask_for_every(text: str) -> bool:

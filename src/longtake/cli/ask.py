@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 from click.shell_completion import CompletionItem
@@ -44,7 +44,7 @@ from longtake.cli.options import (
 )
 from longtake.cli.output import TRACE, check_place, emit_json, emit_line, faint, plot_kind, say
 from longtake.config import Settings, cache_folder
-from longtake.errors import ConfigError, LongtakeError, MediaError
+from longtake.errors import ConfigError, LongtakeError, MediaError, unknown
 from longtake.index.film import Film
 from longtake.index.search import covered
 from longtake.index.store import private_folder
@@ -61,7 +61,7 @@ from longtake.runner.films import open_film
 from longtake.runner.session import Session
 from longtake.tracing.events import ScoresSet
 from longtake.tracing.jsonl import JsonlSink
-from longtake.types import Question, Result
+from longtake.types import Question, QuestionKind, Result
 from longtake.video.container import films_in
 
 
@@ -108,8 +108,8 @@ def _hurried(options: AskOptions, film: Film, question: Question) -> AnsweredQue
 def read_questions(place: str) -> list[Question]:
     """The questions in a file, or on standard input if the place is ``-``.
 
-    A line is a question, or an object with ``question`` and perhaps ``options``. Empty lines and
-    lines that begin with ``#`` are left out.
+    A line is a question, or an object with ``question`` and perhaps ``options`` and ``kind``. Empty
+    lines and lines that begin with ``#`` are left out.
     """
     questions = []
     for number, line in enumerate(_text(place).splitlines(), start=1):
@@ -137,11 +137,13 @@ def _question(line: str, where: str) -> Question:
         row: Any = json.loads(line)
     except ValueError as error:
         raise ConfigError(f"{where}: malformed JSON ({error})") from error
-    text, options = row.get("question"), row.get("options", [])
+    text, options, asked_as = row.get("question"), row.get("options", []), row.get("kind")
     listed = isinstance(options, list) and all(isinstance(each, str) for each in options)
     if not isinstance(text, str) or not listed:
         raise ConfigError(f'{where}: write {{"question": "…", "options": ["…", "…"]}}')
-    return read_question(text, tuple(options))
+    if asked_as not in (None, *get_args(QuestionKind)):
+        raise unknown("kind of question", str(asked_as), get_args(QuestionKind), where=where)
+    return read_question(text, tuple(options), asked_as)
 
 
 DOWNLOADER = "yt-dlp"
@@ -253,6 +255,7 @@ def ask(
     quiet: bool,
     verbose: bool,
     options: tuple[str, ...],
+    asked_as: QuestionKind | None,
     subtitles: Path | None,
     session: Session,
     as_json: bool,
@@ -277,7 +280,7 @@ def ask(
       longtake ask lectures/ "What is due on Friday?"
       longtake ask film.mp4 --questions questions.txt > answers.jsonl
     """
-    names, parsed = _split(words, questions, options)
+    names, parsed = _split(words, questions, options, asked_as)
     kind = _kind(kind, as_json=as_json, batch=questions is not None)
     ask_options = AskOptions(session, method or session.assignment.default_method, quiet, verbose)
     if session.assignment.offline and download:
@@ -303,18 +306,21 @@ def ask(
 
 
 def _split(
-    words: tuple[str, ...], questions: str | None, options: tuple[str, ...]
+    words: tuple[str, ...],
+    questions: str | None,
+    options: tuple[str, ...],
+    asked_as: QuestionKind | None,
 ) -> tuple[tuple[str, ...], list[Question]]:
     """The films and the questions of a command line."""
     if questions is not None:
-        if options:
+        if options or asked_as:
             raise ConfigError(
-                "--option is for one question; put options into the file of questions"
+                "--option and --as are for one question; put them into the file of questions"
             )
         return words, read_questions(questions)
     if len(words) < 2:
         raise ConfigError('name a film and a question: longtake ask FILM "a question"')
-    return words[:-1], [read_question(words[-1], options)]
+    return words[:-1], [read_question(words[-1], options, asked_as)]
 
 
 def _kind(kind: str | None, *, as_json: bool, batch: bool) -> str:

@@ -31,7 +31,7 @@ from longtake.runner.films import open_film
 from longtake.runner.rendering import answer_text
 from longtake.runner.session import Session
 from longtake.tracing.sinks import Meter
-from longtake.types import Result
+from longtake.types import QuestionKind, Result
 
 
 @click.command()
@@ -48,6 +48,7 @@ def compare(
     methods: tuple[str, ...],
     yes: bool,
     options: tuple[str, ...],
+    asked_as: QuestionKind | None,
     subtitles: Path | None,
     session: Session,
     as_json: bool,
@@ -65,7 +66,7 @@ def compare(
     Example:
       longtake compare film.mp4 "Who leaves first?" --option "the man" --option "the woman"
     """
-    parsed = read_question(question, options)
+    parsed = read_question(question, options, asked_as)
     names = methods or tuple(registry.methods.names())
     film = open_film(path, session.settings, subtitles=subtitles)
     # a reply that one method paid for would be free for the next one
@@ -143,6 +144,7 @@ def estimate(
     question: str,
     methods: tuple[str, ...],
     options: tuple[str, ...],
+    asked_as: QuestionKind | None,
     subtitles: Path | None,
     session: Session,
     as_json: bool,
@@ -158,7 +160,7 @@ def estimate(
     Example:
       longtake estimate film.mp4 "Who leaves first?" --option "the man" --option "the woman"
     """
-    parsed = read_question(question, options)
+    parsed = read_question(question, options, asked_as)
     film = open_film(path, session.settings, subtitles=subtitles)
     names = methods or tuple(registry.methods.names())
     estimates = estimate_all(session, film, parsed, names)

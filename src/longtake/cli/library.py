@@ -73,6 +73,7 @@ from longtake.runner.rendering import answer_text, kind_of, quoted
 from longtake.runner.session import Session
 from longtake.tracing.events import Sink
 from longtake.tracing.sinks import Meter
+from longtake.types import QuestionKind
 from longtake.video.container import films_in
 
 where_option = click.option(
@@ -219,6 +220,7 @@ def ask(
     folder: Path | None,
     backend: str,
     options: tuple[str, ...],
+    asked_as: QuestionKind | None,
     subtitles: Path | None,
     session: Session,
     as_json: bool,
@@ -238,7 +240,7 @@ def ask(
     """
     if subtitles is not None:
         raise ConfigError("--subtitles is for one film; put the file beside its film")
-    parsed = read_question(question, options)
+    parsed = read_question(question, options, asked_as)
     method = method or session.assignment.default_method
     check_models(session, tuple(dict.fromkeys((*methods.get(method).roles, "llm"))))
     meter = Meter()

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -22,7 +22,7 @@ from longtake.runner.assignment import (
     ModelAssignment,
 )
 from longtake.runner.session import Session
-from longtake.types import Question
+from longtake.types import Question, QuestionKind
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -203,6 +203,13 @@ _QUESTION_OPTIONS = [
         metavar="TEXT",
         help="A possible answer; give 2 to 26 of them.",
     ),
+    click.option(
+        "--as",
+        "asked_as",
+        type=click.Choice(get_args(QuestionKind)),
+        metavar="KIND",
+        help=f"What is asked for: {', '.join(get_args(QuestionKind))}; unset: the words tell.",
+    ),
     click.option("--subtitles", type=PATH, metavar="FILE", help="SRT, VTT, ASS or JSON."),
 ]
 
@@ -254,7 +261,10 @@ _SESSION_OPTIONS = [
 
 
 def question_options(command: F) -> F:
-    """Add ``--option`` and ``--subtitles``; the command gets ``options`` and ``subtitles``."""
+    """Add ``--option``, ``--as`` and ``--subtitles``.
+
+    The command gets ``options``, ``asked_as`` and ``subtitles``.
+    """
     return add_options(command, _QUESTION_OPTIONS)
 
 
@@ -305,14 +315,16 @@ def _with_limits(budget: BudgetSettings, limits: dict[str, Any]) -> BudgetSettin
     return replace(budget, **given)
 
 
-def read_question(text: str, options: tuple[str, ...]) -> Question:
+def read_question(
+    text: str, options: tuple[str, ...], asked_as: QuestionKind | None = None
+) -> Question:
     """Return the question; errors are ones that a user can act on."""
     try:
         "".join((text, *options)).encode()
     except UnicodeEncodeError as error:
         raise ConfigError("the question or an option is not valid UTF-8") from error
     try:
-        return Question(text, options)
+        return Question(text, options, asked_as)
     except ValueError as error:
         raise ConfigError(str(error)) from error
 

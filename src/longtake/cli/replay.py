@@ -145,7 +145,7 @@ def _rerun(
     session = Session(settings).with_fields(started.method, fields)
     method = session.method(started.method)
     run = _recorded_run(recorded, started)
-    question = Question(started.question, started.options)
+    question = Question(started.question, started.options, started.asks_for)
     with Stream(console).active(), _prompts(started.prompts):
         try:
             return solve(method, film, question, run, check=started.verify)

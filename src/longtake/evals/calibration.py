@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from longtake.agents.calibration import LENGTH, Calibration, StageFacts, ending, weighed
 from longtake.agents.verify import Checked
 from longtake.algorithms.calibration import expected_error, logistic, probability
-from longtake.algorithms.question_kinds import kind
+from longtake.algorithms.question_kinds import search_kind
 from longtake.evals.benchmarks import LabelledQuestion
 from longtake.evals.runner import Scored
 from longtake.evals.scoring import sound
@@ -129,7 +129,7 @@ class ReplayedRule:
 
     def __init__(self, passage: StageRecord, rule: Calibration) -> None:
         self.question = passage.item.asked.question
-        self.kind = kind(self.question.text)
+        self.kind = search_kind(self.question.text)
         self.identity, self.video = passage.item.asked.id, passage.item.asked.video
         self.order = [stage["stage"] for stage in passage.stages]
         self.tokens = {stage["stage"]: float(stage["tokens"]) for stage in passage.stages}
@@ -254,7 +254,7 @@ def facts(through: Sequence[StageRecord]) -> dict[str, StageFacts]:
         used = {what: mean([row.get(what) or 0.0 for _, row in rows]) for what in USAGE}
         by_kind: dict[str, list[float]] = defaultdict(list)
         for item, row in rows:
-            by_kind[kind(item.asked.question.text)].append(row["tokens"])
+            by_kind[search_kind(item.asked.question.text)].append(row["tokens"])
         enough = {
             name: mean(answers)
             for name, answers in by_kind.items()
@@ -372,7 +372,7 @@ def of_run(scored: Scored) -> list[Ending]:
     for item, row, right in zip(scored.items, scored.rows, scored.right, strict=True):
         answered = [stage for stage in row.get("stages") or () if "standing" in stage]
         if answered:
-            asked_for = kind(item.asked.question.text)
+            asked_for = search_kind(item.asked.question.text)
             ends.append(Ending(answered[-1]["standing"], right, item.asked.video, asked_for))
     return ends
 

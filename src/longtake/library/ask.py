@@ -137,7 +137,7 @@ class _Asking:
         self.where, self.among = where, among
         self.spent = Usage()
         self.clock = Ledger(session.settings.budget)
-        self.every = asks_for_every(question.text)
+        self.every = asks_for_every(question)
         self.answers: list[FilmAnswer] = []
         self.ended: Status | None = None
         """Why no further film is asked, if something ended the search."""

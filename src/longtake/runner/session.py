@@ -20,6 +20,7 @@ from longtake.agents.run import Agent, Run, may_end, on_time, settle
 from longtake.agents.team import open_team
 from longtake.agents.verify import Checked, mention_disagreement
 from longtake.agents.verify import check as check_answer
+from longtake.algorithms.question_kinds import asks_for
 from longtake.config import Settings, user_config_file
 from longtake.errors import BudgetSpent, ConfigError, LongtakeError
 from longtake.footage.protocol import Footage
@@ -359,6 +360,7 @@ def _started(
         method=name,
         question=question.text,
         options=question.options,
+        asks_for=asks_for(question),
         film=footage.name,
         fields=fields_of(method),
         models=run.names,

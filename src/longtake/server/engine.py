@@ -211,7 +211,7 @@ def limits_of(options: ServeOptions, ask: Ask) -> BudgetSettings:
 def question_of(ask: Ask) -> Question:
     """The question as the method is asked it, with what it refers to."""
     try:
-        return Question(with_carried(ask.question, ask.carried), ask.options)
+        return Question(with_carried(ask.question, ask.carried), ask.options, ask.kind)
     except ValueError as error:
         raise ConfigError(str(error)) from error
 

@@ -29,7 +29,7 @@ from longtake.errors import ConfigError, RunError
 from longtake.index.store import private_folder
 from longtake.runner.assignment import DEFAULT_METHOD
 from longtake.tracing.events import Event, Sink
-from longtake.types import Answer, Usage
+from longtake.types import Answer, QuestionKind, Usage
 
 RunState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled", "broken"]
 Kind: TypeAlias = Literal["ask", "index", "library"]
@@ -55,6 +55,8 @@ class QuestionFields(BaseModel):
     where: str = Field(default="", max_length=1000)
     """Which films of the library are asked, as ``library ask --where`` takes it; empty: all."""
     options: tuple[str, ...] = Field(default=(), max_length=26)
+    kind: QuestionKind | None = None
+    """What it asks for, as ``--as`` takes it; null: what its words tell."""
     method: str = DEFAULT_METHOD
     models: tuple[str, ...] = ()
     """Models by role, as ``--model`` takes them; empty: the server's."""

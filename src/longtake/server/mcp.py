@@ -38,7 +38,7 @@ from longtake.server.films import public_message
 from longtake.server.journal import Ask, RunRecord
 from longtake.server.runs import ServerRun
 from longtake.server.state import ServerState
-from longtake.types import Answer, Frame, Line, Segment
+from longtake.types import Answer, Frame, Line, QuestionKind, Segment
 from longtake.video.clip import clip_bytes
 from longtake.video.container import open_container
 from longtake.video.pictures import encoded
@@ -463,6 +463,7 @@ def _add_asking(server: MCPServer, state: ServerState) -> None:
         film: FilmId,
         question: Annotated[str, Field(min_length=1, max_length=8000)],
         options: Annotated[list[str], Field(max_length=26)] = [],  # noqa: B006 - never changed
+        kind: QuestionKind | None = None,
         method: str | None = None,
     ) -> RunReference:
         """Ask a question about a film; returns a handle at once. Then call wait."""
@@ -473,6 +474,7 @@ def _add_asking(server: MCPServer, state: ServerState) -> None:
                 film=film,
                 question=question,
                 options=tuple(options),
+                kind=kind,
                 method=method or state.default_method,
                 index_first=False,
             )

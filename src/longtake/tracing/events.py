@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
-from longtake.types import Answer, Segment, Usage
+from longtake.types import Answer, QuestionKind, Segment, Usage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,8 @@ class RunStarted(_Base):
     """Hash of the shipped prompts; a rerun under other prompts matches its requests loosely."""
     verify: bool = False
     """Whether the answer was checked against the film."""
+    asks_for: QuestionKind | None = None
+    """The kind of the question, recognised or given."""
 
 
 CAPTIONS_READ = "captions_read"

@@ -175,7 +175,8 @@ def _line(event: Event) -> str:
     """Return the line for an event; an empty string if it is not shown."""
     match event:
         case RunStarted():
-            return f"{event.method} · {', '.join(_pairs(event.models))}"
+            asked = f" · asks for: {event.asks_for}" if event.asks_for else ""
+            return f"{event.method} · {', '.join(_pairs(event.models))}{asked}"
         case StepBegan():
             return " ".join([f"┌ {event.name}", *_pairs(event.data)])
         case StepEnded():

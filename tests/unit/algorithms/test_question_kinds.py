@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
-from longtake.algorithms.question_kinds import (
-    answer_type,
-    asks_about_all,
-    asks_for_account,
-    holds,
-    said_when,
-)
+from longtake.algorithms.question_kinds import answer_type, asks_for, holds, mentioned
+from longtake.types import Question
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 @pytest.mark.parametrize(
@@ -50,24 +51,61 @@ def test_what_a_text_holds(kind, text, is_held):
 
 
 @pytest.mark.parametrize(
-    ("question", "is_account", "is_about_all", "what"),
+    ("question", "kind", "what"),
     [
-        ("What is this film about?", False, True, ""),
-        ("What is the main topic?", False, True, ""),
-        ("What is the main function of the remote?", False, False, ""),
-        ("Summarize the meeting.", True, True, ""),
-        ("Summarize the discussion about the budget.", True, False, ""),
-        ("Why did the team disagree?", True, False, ""),
-        ("What did Anna say about the price?", True, False, ""),
-        ("What does the sign say?", False, False, ""),
-        ("How many ships are there?", False, False, ""),
-        ("When does she say that ventures fail?", False, False, "ventures fail"),
-        ("At what point do they mention the red car?", False, False, "the red car"),
-        ("When is the word copyright first mentioned?", False, False, "copyright"),
-        ("When was the bridge built?", False, False, ""),
+        ("What is this film about?", "about", ""),
+        ("What is the main topic?", "about", ""),
+        ("What is the main function of the remote?", "fact", ""),
+        ("Summarize the meeting.", "about", ""),
+        ("Summarize the discussion about the budget.", "account", ""),
+        ("Why did the team disagree?", "account", ""),
+        ("What does the sign say?", "fact", ""),
+        ("How many ships are there?", "count", ""),
+        ("How many people does she say there are?", "count", ""),
+        ("How often do they laugh?", "count", ""),
+        ("How often is the word copyright mentioned?", "count", "copyright"),
+        ("How many times does he talk about money?", "count", "money"),
+        ('Count the times "open source" is heard.', "count", "open source"),
+        ("List every time that Creative Commons is mentioned.", "list", "Creative Commons"),
+        ("Find all mentions of the scroll wheel", "list", "the scroll wheel"),
+        ("Which films mention pizza?", "list", "pizza"),
+        ("When does she say that ventures fail?", "when", "ventures fail"),
+        ("At what point do they mention the red car?", "when", "the red car"),
+        ("When is the word copyright first mentioned?", "when", "copyright"),
+        ("What is the first time that the budget is discussed?", "when", "the budget"),
+        ("When was the bridge built?", "fact", ""),
+        ("When brainstorming, what did they say about wood?", "account", "wood"),
+        ("Who said that the case is plastic?", "who", "the case is plastic"),
     ],
 )
-def test_how_much_is_asked_for(question, is_account, is_about_all, what):
-    assert asks_for_account(question) == is_account
-    assert asks_about_all(question) == is_about_all
-    assert said_when(question) == what
+def test_what_a_question_asks_for(question, kind, what):
+    assert asks_for(Question(question)) == kind
+    assert mentioned(question) == what
+
+
+def test_a_given_kind_counts():
+    assert asks_for(Question("Creative Commons", kind="list")) == "list"
+
+
+def test_real_questions():
+    """200 questions of QMSum and NExT-QA, whose labels were set by reading them.
+
+    The rules were written with the part ``dev``, of other videos than the part ``test``.
+    """
+    with (FIXTURES / "question_kinds.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 200
+    right, confused = Counter(), Counter()
+    for row in rows:
+        recognised = asks_for(Question(row["question"]))
+        right[row["part"]] += recognised == row["kind"]
+        if recognised != row["kind"]:
+            confused[f"{row['kind']} taken for {recognised}"] += 1
+    print(right, confused)
+    # of 101 and 99
+    assert right == {"dev": 94, "test": 88}
+    assert set(confused) == {
+        "account taken for fact",
+        "fact taken for account",
+        "about taken for fact",
+    }

@@ -17,9 +17,12 @@ pytestmark = pytest.mark.usefixtures("test_models", "shared_cache")
 
 def test_a_trace_is_replayed_and_rerun_without_a_model(run, film, tmp_path):
     trace = tmp_path / "run.jsonl"
-    code, first, err = run("ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache")
+    asked = ("Which colour?", *OPTIONS, "--as", "list", "--trace", trace, "--no-cache")
+    code, first, err = run("ask", film, *asked)
     assert code == 0
     assert "hold the frames" in err
+    started = json.loads(trace.read_text().splitlines()[1])
+    assert started["asks_for"] == "list"
     code, again, shown = run("replay", trace)
     # a trace does not know what else is in the film
     told = [line for line in first.splitlines() if not line.startswith("  not looked at")]
@@ -29,6 +32,7 @@ def test_a_trace_is_replayed_and_rerun_without_a_model(run, film, tmp_path):
     assert code == 0
     assert rerun.splitlines()[:4] == first.splitlines()[:4]
     assert "the same answer and evidence" in err
+    assert "asks for: list" in err
     code, _, err = run("replay", film)
     assert code == 2
     assert "not a longtake trace" in err

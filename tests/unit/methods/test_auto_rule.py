@@ -6,7 +6,7 @@ import pytest
 
 from longtake.agents.calibration import Calibration, StageFacts
 from longtake.agents.verify import Checked
-from longtake.algorithms.question_kinds import KINDS
+from longtake.algorithms.question_kinds import SEARCH_KINDS
 from longtake.config import BudgetSettings
 from longtake.methods.auto.method import shipped
 from longtake.methods.auto.plan import (
@@ -104,7 +104,7 @@ def test_a_signal_can_mean_something_else_for_each_kind_of_question():
     assert leader_among(voices, counting, weights).probability < 0.7 < surer
 
 
-@pytest.mark.parametrize("asked", [*KINDS, "plain"])
+@pytest.mark.parametrize("asked", [*SEARCH_KINDS, "plain"])
 def test_the_shipped_rule_looks_things_up_before_it_looks(asked):
     ahead = [NextStage("videoagent", "videoagent"), NextStage("lookup", "lookup")]
     first = decide(shipped(), 0.0, {NOTHING: 1.0}, asked, ahead, stop_at=1.0, least_gain=0.0)

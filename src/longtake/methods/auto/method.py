@@ -43,7 +43,7 @@ from longtake.agents.calibration import (
 )
 from longtake.agents.run import Notebook, Run, StageRun, subtract
 from longtake.agents.verify import Checked, check
-from longtake.algorithms.question_kinds import kind
+from longtake.algorithms.question_kinds import search_kind
 from longtake.errors import BudgetSpent, LongtakeError, ModelError, check_least
 from longtake.footage.look import Look, look_at
 from longtake.footage.protocol import Footage
@@ -229,7 +229,7 @@ class Auto:
 
     def odds(self, question: Question) -> tuple[StageOdds, ...]:
         """How often each stage is needed, and its usual tokens for such a question."""
-        question_kind = kind(question.text)
+        question_kind = search_kind(question.text)
         known = []
         for key in keys(self.stages):
             if key in self.calibration.stages:
@@ -361,7 +361,9 @@ class Cascade:
 
     def over_budget(self, ahead: NextStage) -> str:
         """Why the rest of the budget does not pay for a stage; empty if it does, or may."""
-        facts = usual(self.rule.stages.get(ahead.rated, StageFacts()), kind(self.question.text))
+        facts = usual(
+            self.rule.stages.get(ahead.rated, StageFacts()), search_kind(self.question.text)
+        )
         if ahead.frames is not None:
             # its frames were fitted to these limits
             facts = replace(facts, tokens=0.0, cost=0.0, frames=0.0)
@@ -475,7 +477,7 @@ class Cascade:
         following = ahead[0] if ahead else None
         stop_at = rule.stop_at if settings.stop_at is None else settings.stop_at
         by_calls = only_time_is_limited(self.run.ledger.limits)
-        question_kind = kind(self.question.text)
+        question_kind = search_kind(self.question.text)
         if self.leader is None:
             if has_to_wait(self.run.ledger.limits, self.footage):
                 # how long decoding many frames takes is not known, and a first answer comes first
@@ -554,7 +556,7 @@ class Cascade:
         chance = self.leader.probability
         # the correction is learned from where the rule stops; a budget stops elsewhere
         if self.settings.stop == "calibrated" and not is_limited(self.run.ledger.limits):
-            chance = self.rule.final_probability(chance, kind(self.question.text))
+            chance = self.rule.final_probability(chance, search_kind(self.question.text))
         return replace(self.leader.vote.answer, confidence=chance)
 
     def conclude(self) -> Answer:

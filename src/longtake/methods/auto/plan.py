@@ -16,7 +16,7 @@ from longtake.agents.run import Run
 from longtake.agents.verify import Checked
 from longtake.algorithms import passages
 from longtake.algorithms.calibration import log_odds, pooled, probability
-from longtake.algorithms.question_kinds import kind
+from longtake.algorithms.question_kinds import search_kind
 from longtake.config import BudgetSettings
 from longtake.footage.protocol import Footage
 from longtake.llm.capabilities import capabilities_of
@@ -398,7 +398,7 @@ def leader_among(
         SUPPORTED: float(best.checked.supports > 0),
         "open": float(not question.options),
         LENGTH: best.signals.get(LENGTH, 0.0),
-        kind(question.text): 1.0,
+        search_kind(question.text): 1.0,
     }
     signals = {name: round(value, 4) for name, value in signals.items() if value}
     chance = probability(weights or {ODDS: 1.0}, weighed(signals))

@@ -55,10 +55,9 @@ from longtake.algorithms.question_kinds import (
     CERTAIN,
     AnswerType,
     answer_type,
-    asks_about_all,
-    asks_for_account,
+    asks_for,
     holds,
-    said_when,
+    mentioned,
 )
 from longtake.algorithms.scope import scope
 from longtake.algorithms.stretches import Talk, speaker
@@ -155,20 +154,19 @@ class Lookup:
         passages = read(footage, stretch)  # 3
         passages = [each for each in passages if not is_instruction(each.text, question.text)]
         spoken = [line for each in passages if each.source == "speech" for line in each.lines]
-        if spoken and not question.options:
-            whole = asks_about_all(question.text)
-            if whole or wants_account(question, spoken):
-                answer = self.tell(footage, question, spoken, run, whole=whole)
-                # what nobody says may be written
-                if answer.status == "answered" or len(spoken) == len(passages):
-                    return answer
+        kind = asks_for(question)
+        if spoken and not question.options and wants_account(question, spoken):
+            answer = self.tell(footage, question, spoken, run, whole=kind == "about")
+            # what nobody says may be written
+            if answer.status == "answered" or len(spoken) == len(passages):
+                return answer
         with step("search"):
             queries = queries_of(footage, question)  # 2
             found = self.search(footage, question, queries, passages)  # 4
         note("looked_up", lines=len(passages), passages=len(found), stretch=_told(stretch))
         if not found or not may_tell(question, [passage.text for passage in found]):  # 5
             return not_found()
-        if said_when(question.text) and not question.options:
+        if kind == "when" and not question.options:
             return moment(question.text, found, passages)
         with step("answer"):
             return self.conclude(footage, question, found, run)
@@ -283,10 +281,11 @@ def wants_account(question: Question, spoken: Sequence[Line]) -> bool:
 
     In a long talk, a single line seldom tells what something is like; it may tell who, or how many.
     """
-    if said_when(question.text):
-        return False
     is_long = spoken[-1].segment.end - spoken[0].segment.start >= LONG_TALK
-    return asks_for_account(question.text) or (is_long and asked_for(question) is None)
+    kind = asks_for(question)
+    if kind == "fact":
+        return is_long and asked_for(question) is None
+    return kind in ("about", "account", "list")
 
 
 def queries_of(footage: Footage, question: Question) -> list[str]:
@@ -295,7 +294,8 @@ def queries_of(footage: Footage, question: Question) -> list[str]:
     Options that are written accounts of their own are all about the same talk, and lead away from
     what is asked: with them, fewer questions of ``meetings`` are answered right.
     """
-    about = said_when(question.text) or question.text
+    about = mentioned(question.text) if asks_for(question) == "when" else ""
+    about = about or question.text
     written = any(len(each.split()) > LONG_OPTION for each in question.options)
     if written and "captions" not in footage.has:
         return [about]
@@ -309,7 +309,7 @@ def moment(question: str, found: Sequence[Passage], passages: Sequence[Passage])
     """
     best = max(found, key=lambda passage: passage.bearing)
     order = _ORDER.search(question)
-    wanted = lexical.lemmas([said_when(question)])
+    wanted = lexical.lemmas([mentioned(question) or question])
     exact = [each for each in passages if wanted <= lexical.lemmas([each.text])]
     if order and exact:
         choose_time = min if order[0].lower() == "first" else max
