@@ -34,6 +34,7 @@ class TestFootage(PlainFootage):
         count: int,
         words: Mapping[str, Sequence[int]] | None = None,
         lines: Sequence[Line] = (),
+        onscreen: Sequence[Line] = (),
     ):
         self.name = "test film"
         self.duration = float(count)
@@ -41,6 +42,7 @@ class TestFootage(PlainFootage):
         self.encoder = Space()
         self._words = dict(words or {})
         self._lines = list(lines)
+        self._onscreen = list(onscreen)
         self.shown: list[float] = []
 
     def at(self, times, *, width=None):
@@ -84,4 +86,4 @@ class TestFootage(PlainFootage):
         return self.speech(), self.onscreen()
 
     def onscreen(self, within=None):
-        return []
+        return [line for line in self._onscreen if not within or line.segment.overlap(within) > 0]

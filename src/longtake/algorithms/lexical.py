@@ -28,6 +28,7 @@ _PLAIN = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _CLOCK = re.compile(rf"\[{SHORT_CLOCK}\]")
 # letters and digits, with an apostrophe inside: "don't"
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_ACRONYMS = re.compile(r"\b([A-Z]{2,})s\b")
 STOP = frozenset(
     _WORD.findall(
         """
@@ -57,6 +58,27 @@ def content_words(text: str) -> list[str]:
     words_in_text = _WORD.findall(untimed(text).lower().replace("’", "'"))
     words = (word.removesuffix("'s") for word in words_in_text)
     return list(dict.fromkeys(word for word in words if word not in STOP))
+
+
+def words_in_order(text: str) -> list[str]:
+    """Return all words of a text in lower case, without times, possessives or plurals of LCDs."""
+    plain = _ACRONYMS.sub(r"\1", untimed(text).replace("’", "'"))
+    return [word.removesuffix("'s") for word in _WORD.findall(plain.lower())]
+
+
+def same_word(one: str, other: str) -> bool:
+    """Whether two words in lower case are the same, perhaps in another form: *fails*, *failing*.
+
+    Only words with content have other forms, and forms begin alike: *best* is no form of *good*.
+    """
+    if one == other or one[:1] != other[:1] or one in STOP or other in STOP:
+        return one == other
+    return _base(one) == _base(other)
+
+
+def _base(word: str) -> str:
+    """The base form of a base form: *meetings* gives *meeting*, and that *meet*."""
+    return lemma(lemma(word))
 
 
 def lemmas(texts: Iterable[str]) -> frozenset[str]:

@@ -10,13 +10,14 @@ import unicodedata
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import lexical
-from longtake.types import Line
+from longtake.types import Line, Segment
 
 SURE = 0.8
 """Score from which a phrase counts as found, allowing for recognition errors."""
@@ -77,6 +78,54 @@ def said_at(phrase: str, line: Line) -> float:
     """Estimate when ``phrase`` begins within a line, from its place in the text."""
     place = find(phrase, line.text)
     return line.segment.start + place.begin * line.segment.duration
+
+
+class Occurrence(NamedTuple):
+    """One place at which a phrase is said, and the lines that hold it."""
+
+    segment: Segment
+    text: str
+
+
+def occurrences(phrase: str, lines: Sequence[Line]) -> list[Occurrence]:
+    """Every place at which the words of a phrase follow each other, in whatever form.
+
+    A phrase may begin in one line and end in the next, if that follows within :data:`NEAR` seconds.
+    """
+    wanted = lexical.words_in_order(phrase)
+    words = [word for number, line in enumerate(lines) for word in _timed_words(line, number)]
+    found: list[Occurrence] = []
+    place = 0
+    while wanted and place <= len(words) - len(wanted):
+        run = words[place : place + len(wanted)]
+        in_lines = [lines[number] for number in dict.fromkeys(word.line for word in run)]
+        is_same = all(
+            lexical.same_word(one, word.text) for one, word in zip(wanted, run, strict=True)
+        )
+        if is_same and all(_gap(one, other) <= NEAR for one, other in pairwise(in_lines)):
+            text = " ".join(line.text for line in in_lines)
+            found.append(Occurrence(Segment(run[0].start, max(run[0].start, run[-1].end)), text))
+            place += len(wanted)
+        else:
+            place += 1
+    return found
+
+
+class _TimedWord(NamedTuple):
+    text: str
+    line: int
+    start: float
+    end: float
+
+
+def _timed_words(line: Line, number: int) -> list[_TimedWord]:
+    """The words of a line; each takes as long as it has letters."""
+    words = lexical.words_in_order(line.text)
+    edges = np.cumsum([0, *map(len, words)]) / max(1, sum(map(len, words)))
+    times = (line.segment.start + edges * line.segment.duration).tolist()
+    return [
+        _TimedWord(word, number, *span) for word, span in zip(words, pairwise(times), strict=True)
+    ]
 
 
 def _word(needle: str, text: str) -> PhraseMatch:

@@ -101,7 +101,9 @@ _MENTIONED = [
         r" (?:that |about |of |for )?(?P<words>.+)",
     )
 ]
-_NOUN = re.compile(r"^(?:the )?(?:words?|terms?|phrases?|names?) ", re.IGNORECASE)
+_NOUN = re.compile(
+    r"^(?:(?:the|an?|his|her|its|their) )?(?:(?:words?|terms?|phrases?|names?) )?", re.IGNORECASE
+)
 _TIMES = _words("how often", "how many (?:times|mentions|occurrences)", "number of times", "count")
 
 
@@ -177,6 +179,16 @@ def asks_for(question: Question) -> QuestionKind:
     if _WHO.match(text):
         return "who"
     return "account" if _ACCOUNT.search(text) else "fact"
+
+
+def asks_for_words(question: Question) -> str:
+    """The words whose occurrences or moments answer an open question; empty if others do."""
+    if question.options or asks_for(question) not in ("list", "count", "when"):
+        return ""
+    words = mentioned(question.text)
+    if not words and question.kind and "?" not in question.text:
+        return question.text  # --as count "creative commons"
+    return words
 
 
 def asks_for_every(question: Question) -> bool:

@@ -17,6 +17,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from longtake._util import visible
+from longtake.algorithms.question_kinds import asks_for_words
 from longtake.cli.answers import (
     FORMATS,
     AnsweredQuestion,
@@ -65,9 +66,12 @@ from longtake.types import Question, QuestionKind, Result
 from longtake.video.container import films_in
 
 
-def wants_first_look(options: AskOptions, film: Film) -> bool:
+def wants_first_look(options: AskOptions, film: Film, question: Question) -> bool:
     """Whether a first look comes first: the method only reads, and most is not read yet."""
     if options.method != Lookup.name or options.session.settings.budget.seconds is not None:
+        return False
+    # occurrences are found in all of the film, or not at all
+    if asks_for_words(question):
         return False
     return is_unread(film)
 
@@ -297,7 +301,7 @@ def ask(
     check_models(session, ask_options.roles)
     if several:
         return ask_several(ask_options, paths, parsed, kind)
-    if outputs.trace is None and wants_first_look(ask_options, film):
+    if outputs.trace is None and wants_first_look(ask_options, film, parsed[0]):
         answered = ask_after_first_look(ask_options, film, parsed[0])
         if answered is not None:
             return _show_one(answered, ask_options, kind, outputs)

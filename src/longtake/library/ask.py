@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from longtake._util.cancellation import Stop
 from longtake._util.timecode import clock
-from longtake.algorithms.question_kinds import asks_for_every, may_ask_for_every
+from longtake.algorithms.question_kinds import asks_for_every, asks_for_words, may_ask_for_every
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, LongtakeError, MediaError
 from longtake.library.catalog import Entry
@@ -165,7 +165,8 @@ class _Asking:
                 text, where=self.where, films=max_films, moments=PASSAGES, among=self.among
             )
 
-        return candidates(search, self.question, max_films)
+        words = asks_for_words(self.question) or self.question.text
+        return candidates(search, replace(self.question, text=words), max_films)
 
     def choose(self, result: LibrarySearchResult) -> list[Entry]:
         """The films to ask, in order; those that the search alone proposes come last."""
@@ -275,6 +276,11 @@ class _Asking:
         ]
         listed = "; ".join(f"{each.film.name}: {each.answer.text}" for each in settled)
         plain = Answer(text=listed)
+        if asks_for_words(self.question):
+            # each occurrence is a citation, and counting them needs no model
+            found = sum(len(each.answer.evidence) for each in settled)
+            plain = Answer(text=f"{found} times in {len(settled)} films. {listed}")
+            return plain, list(settled)
         try:
             run = self.remaining().reader(stop=self.stop)
             merged = ask(

@@ -108,6 +108,20 @@ def test_every_occurrence_goes_over_all_candidates_and_says_so(library, monkeypa
     assert "library/choose" not in prompts
 
 
+def test_every_occurrence_of_words_is_listed_film_by_film_without_a_model(library, monkeypatch):
+    monkeypatch.setattr(catalog.ModelCatalog, "open", lambda *_, **__: ScriptedChat([]))
+    result = ask_library(library, SESSION, Question("How often are lanterns mentioned?"), "lookup")
+    said = {}
+    for script in WORLD.scripts:
+        lines = LabFootage(script, encoder=LabEncoder()).speech()
+        said[script.name] = [line.text for line in lines if "lantern" in line.text]
+    cited = [(each.film.name, each.evidence.text) for each in result.cited]
+    assert sorted(cited) == sorted((name, text) for name, texts in said.items() for text in texts)
+    films = [name for name, texts in said.items() if texts]
+    assert len(films) > 1
+    assert result.answer.text.startswith(f"{len(cited)} times in {len(films)} films. ")
+
+
 @pytest.mark.parametrize(
     ("text", "every"),
     [("What does the man say?", False), ("Which films have a man in them?", True)],

@@ -357,3 +357,12 @@ def test_small_models_read_fewer_passages_unless_the_settings_say_otherwise(own,
     assert stage.most_passages(Question("Who?")) == Lookup.max_passages
     full = Session().with_fields("auto", {"preset": FULL}).method("auto").method("lookup")
     assert full.most_passages(Question("Who?", ("Ann", "Bob"))) == Lookup.max_passages
+
+
+def test_words_are_counted_without_a_model():
+    lines = [Line(Segment(3, 5), "Two lanterns."), Line(Segment(8, 9), "A lantern.")]
+    run = Run({"llm": ScriptedChat([])})
+    question = Question("How often is a lantern mentioned?")
+    answer = solve(Auto(), TestFootage(20, lines=lines), question, run).answer
+    assert answer.text.startswith("2 times in what is said")
+    assert [cited.text for cited in answer.evidence] == ["Two lanterns.", "A lantern."]

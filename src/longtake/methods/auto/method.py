@@ -43,7 +43,7 @@ from longtake.agents.calibration import (
 )
 from longtake.agents.run import Notebook, Run, StageRun, subtract
 from longtake.agents.verify import Checked, check
-from longtake.algorithms.question_kinds import search_kind
+from longtake.algorithms.question_kinds import asks_for_words, search_kind
 from longtake.errors import BudgetSpent, LongtakeError, ModelError, check_least
 from longtake.footage.look import Look, look_at
 from longtake.footage.protocol import Footage
@@ -94,6 +94,7 @@ from longtake.tracing.events import STAGE, note, step
 from longtake.types import Answer, Evidence, Line, Question, Segment, Usage
 
 SHIPPED = "calibration.json"
+LOOKUP = "lookup"
 
 STAGE_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     # chosen on development seeds: a third of the tokens, and nearly the same accuracy
@@ -189,6 +190,11 @@ class Auto:
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The loop above."""
+        if asks_for_words(question) and LOOKUP in self.stages:
+            # counting words takes no model, and no model counts better
+            answer = self.method(LOOKUP).answer(footage, question, run)
+            if answer.status == "answered":
+                return answer
         planned = self.plan(footage, question, run)  # 1
         note("planned", stages=list(planned.stages), skipped=dict(planned.skipped))
         return Cascade(self, footage, question, run).answer(planned.stages)  # 2 to 8

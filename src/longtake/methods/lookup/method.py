@@ -22,7 +22,9 @@ with an account of what is said::
        say that it was not found
     D  search again, with question and account: cite the stretch found, with what was said there
 
-When something is said is told without a model: the moment of the passage that bears on it most.
+Where a question names words that are said or shown (every time that X is mentioned, how often,
+when, first, last), everything is read and every occurrence of these words is cited, without a
+model. When something is said in other words is the moment of the passage that bears on it most.
 
 It sees no pictures, so it costs one short prompt and suits small models that only read. Questions
 about what is visible but neither said nor written are left to methods that look. A chosen option
@@ -56,8 +58,8 @@ from longtake.algorithms.question_kinds import (
     AnswerType,
     answer_type,
     asks_for,
+    asks_for_words,
     holds,
-    mentioned,
 )
 from longtake.algorithms.scope import scope
 from longtake.algorithms.stretches import Talk, speaker
@@ -77,6 +79,11 @@ LONG_TALK = 600.0
 LONG_OPTION = 12
 """Words above which an option is an account of its own."""
 
+PLACES = {
+    "speech": "what is said",
+    "onscreen": "what is written on screen",
+    "caption": "the captions",
+}
 _ORDER = re.compile(r"\b(?:first|last)\b", re.IGNORECASE)
 _NOT_TOLD = re.compile(r"\bnot\s+(?:told|mentioned|stated|specified|given|said)\b", re.IGNORECASE)
 
@@ -152,11 +159,15 @@ class Lookup:
         """Search, then answer from what was found."""
         stretch = scope(question.text, footage.duration)  # 1
         passages = read(footage, stretch)  # 3
+        phrase = asks_for_words(question)
+        if phrase:
+            answer = every(question, phrase, passages, footage.duration, stretch)
+            if answer.status == "answered" or asks_for(question) != "when":
+                return answer
         passages = [each for each in passages if not is_instruction(each.text, question.text)]
         spoken = [line for each in passages if each.source == "speech" for line in each.lines]
-        kind = asks_for(question)
         if spoken and not question.options and wants_account(question, spoken):
-            answer = self.tell(footage, question, spoken, run, whole=kind == "about")
+            answer = self.tell(footage, question, spoken, run, whole=asks_for(question) == "about")
             # what nobody says may be written
             if answer.status == "answered" or len(spoken) == len(passages):
                 return answer
@@ -166,8 +177,8 @@ class Lookup:
         note("looked_up", lines=len(passages), passages=len(found), stretch=_told(stretch))
         if not found or not may_tell(question, [passage.text for passage in found]):  # 5
             return not_found()
-        if kind == "when" and not question.options:
-            return moment(question.text, found, passages)
+        if phrase:
+            return moment(found)
         with step("answer"):
             return self.conclude(footage, question, found, run)
 
@@ -294,26 +305,75 @@ def queries_of(footage: Footage, question: Question) -> list[str]:
     Options that are written accounts of their own are all about the same talk, and lead away from
     what is asked: with them, fewer questions of ``meetings`` are answered right.
     """
-    about = mentioned(question.text) if asks_for(question) == "when" else ""
-    about = about or question.text
+    about = asks_for_words(question) or question.text
     written = any(len(each.split()) > LONG_OPTION for each in question.options)
     if written and "captions" not in footage.has:
         return [about]
     return [about, *question.options]
 
 
-def moment(question: str, found: Sequence[Passage], passages: Sequence[Passage]) -> Answer:
-    """When the passage that bears most on the question is said or shown.
+def every(
+    question: Question,
+    phrase: str,
+    passages: Sequence[Passage],
+    duration: float,
+    stretch: Segment | None,
+) -> Answer:
+    """Every occurrence of a phrase, or the first or last one, with what was read for it."""
+    found: list[Evidence] = []
+    counts: dict[str, int] = {}
+    for source, group in groupby(passages, key=lambda passage: passage.source):
+        together = list(group)
+        # what is said goes on in the next line; a screen ends
+        runs = [together] if source == "speech" else [[passage] for passage in together]
+        hits = [hit for run in runs for hit in ranking.occurrences(phrase, lines_of(run))]
+        counts[source] = len(hits)
+        found += [Evidence(hit.segment, source, hit.text) for hit in hits]
+    read_all = f"all of {clock(duration)} read" if stretch is None else f"{_told(stretch)} read"
+    covered = f"({read_all}{alike(phrase, passages, found)}); pictures not looked at"
+    note("occurrences", words=phrase, found=counts)
+    if not found:
+        nowhere = f'"{phrase}" is not in {" or ".join(map(PLACES.__getitem__, counts or PLACES))}'
+        return Answer(reason=f"{nowhere} {covered}", status="abstained")
+    found.sort(key=lambda cited: cited.segment)
+    kind = asks_for(question)
+    order = _ORDER.search(question.text)
+    if kind == "when":
+        if order:
+            found = found[:1] if order[0].lower() == "first" else found[-1:]
+        also = [clock(cited.segment.start) for cited in found[1:]]
+        text = f'At {clock(found[0].segment.start)}: "{found[0].text}"'
+        text += f"; also at {', '.join(also)}" if also else ""
+        return Answer(text=text, evidence=tuple(found))
+    times = [
+        f"{count} {'time' if count == 1 else 'times'} in {PLACES[source]}"
+        for source, count in counts.items()
+    ]
+    text = f"{' and '.join(times)} {covered}"
+    if kind == "list":
+        text += f": {', '.join(clock(cited.segment.start) for cited in found)}"
+    return Answer(text=text, evidence=tuple(found))
 
-    The first and the last time are those of all passages with every word of what is asked for.
-    """
+
+def alike(phrase: str, passages: Sequence[Passage], found: Sequence[Evidence]) -> str:
+    """Lines that may hold a phrase of several words, misheard or misread, as a remark."""
+    if len(phrase.split()) < 2:
+        return ""
+    exact = " ".join(cited.text for cited in found)
+    lines = [line for line in lines_of(passages) if line.text not in exact]
+    unsure = [line for line in lines if ranking.match(phrase, line.text) >= ranking.SURE]
+    quoted = [f'{clock(line.segment.start)} "{line.text}"' for line in unsure]
+    return f"; perhaps also {', '.join(quoted)}" if quoted else ""
+
+
+def lines_of(passages: Sequence[Passage]) -> list[Line]:
+    """The lines of passages in the order of time."""
+    return sorted((line for each in passages for line in each.lines), key=lambda line: line.segment)
+
+
+def moment(found: Sequence[Passage]) -> Answer:
+    """When the passage that bears most on the question is said or shown."""
     best = max(found, key=lambda passage: passage.bearing)
-    order = _ORDER.search(question)
-    wanted = lexical.lemmas([mentioned(question) or question])
-    exact = [each for each in passages if wanted <= lexical.lemmas([each.text])]
-    if order and exact:
-        choose_time = min if order[0].lower() == "first" else max
-        best = choose_time(exact, key=lambda passage: passage.segment.start)
     text = f'At {clock(best.segment.start)}: "{best.text}"'
     return Answer(text=text, evidence=(cite(best, best.bearing),))
 
