@@ -13,11 +13,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from films import FILMS
+from films import FILMS, begin_film
 
 from longtake import cli, registry
 from longtake.evals.benchmarks import BenchmarkInfo, about
-from longtake.lab.film import make_world, write_world
+from longtake.lab import film
 from longtake.runner import assignment
 
 ROOT = Path(__file__).parent.parent
@@ -55,6 +55,8 @@ def test_python_runs(page, film_folder, monkeypatch, tmp_path):
         assignment, "DEFAULT_MODELS", dict.fromkeys(assignment.DEFAULT_MODELS, "test/obliging")
     )
     monkeypatch.chdir(tmp_path)
+    # a film that only commands use
+    monkeypatch.setattr(film, "write_film", begin_film)
     if blocks:
         shutil.copy(FILMS[0].make(film_folder), tmp_path / "film.mp4")
     monkeypatch.syspath_prepend(tmp_path)
@@ -91,11 +93,11 @@ def _is_there(module, name):
 
 
 def test_the_method_of_the_tutorial_is_found_in_the_working_folder(run, tmp_path, monkeypatch):
-    """Slow: it makes a film and runs three commands of the page on it."""
     page = (ROOT / "docs" / "tutorial.md").read_text()
     code = next(code for language, code in BLOCK.findall(page) if code.startswith("# my_module.py"))
     (tmp_path / "my_module.py").write_text(code)
-    write_world(make_world(seed=7, minutes=1), tmp_path / "world")
+    monkeypatch.setattr(film, "write_film", begin_film)
+    film.write_world(film.make_world(seed=7, minutes=1), tmp_path / "world")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     _forget_after_test(monkeypatch, "my_module")

@@ -113,13 +113,16 @@ def test_a_recipe_has_three_files_at_most(section: str) -> None:
 
 @following("A method")
 def test_method(recipe: Recipe) -> None:
-    """Slow: the recipe runs the method on a film and in the laboratory."""
     describe, measure = recipe.commands
     assert "Frames in each look." in recipe.run(describe)
     measured = json.loads(recipe.run(f"{measure} --json"))
     assert (measured["method"], measured["questions"]) == ("closer", 6)
     assert not measured["errors"]
-    # the simulated models knew every field of its replies
+
+
+@pytest.mark.campaign
+@following("A method")
+def test_the_simulated_models_know_the_fields_of_the_method(recipe: Recipe) -> None:
     recipe.run(
         "longtake eval lab --of minutes=2 --of seeds=1 --of questions=2 --method closer"
         " --model lab/acuity=1 --out lab"

@@ -15,6 +15,8 @@ from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import ImageEncoder, ImageTextEncoder, TextEncoder
 from longtake.perception.runtime import Compute
 
+pytestmark = pytest.mark.usefixtures("networks_run_anew")
+
 SMALL = Compute(threads=2, batch=3)
 TEXTS = ["a red car", "the dog runs", "street", "a red car runs the street " * 30, ""]
 

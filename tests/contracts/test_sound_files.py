@@ -56,6 +56,14 @@ def test_a_sound_file_is_one_black_picture_as_long_as_the_sound(path):
     assert not frame.pixels.any()
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "talk.mp3",
+        *(pytest.param(name, marks=pytest.mark.campaign) for name in CODECS if name != "talk.mp3"),
+    ],
+    indirect=True,
+)
 def test_every_command_takes_a_sound_file(run, path, lend_models, tmp_path, monkeypatch):
     monkeypatch.setenv("LONGTAKE_CACHE", str(lend_models(tmp_path / "cache")))
     assert "picture      none: the file has sound only" in run("info", path)[1]

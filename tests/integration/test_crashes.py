@@ -77,12 +77,13 @@ def unbroken(film, tmp_path_factory, lend_models):
     return contents(film, cache), took
 
 
-def test_index_killed_at_random_moments(film, unbroken, cache):
+@pytest.mark.parametrize("kills", [1, pytest.param(5, marks=pytest.mark.campaign)])
+def test_index_killed_at_random_moments(film, unbroken, cache, kills):
     """Each kill costs the start of a command; ``make chaos`` kills for an hour."""
     rng = random.Random(11)
     whole, took = unbroken
     killed = 0
-    for _ in range(12):
+    for _ in range(6 * kills):
         process = index(film, cache)
         began = time.monotonic()
         try:
@@ -94,9 +95,9 @@ def test_index_killed_at_random_moments(film, unbroken, cache):
             process.send_signal(signal.SIGKILL)
             process.communicate()
             killed += 1
-        if killed == 2:
+        if killed == kills:
             break
-    assert killed == 2
+    assert killed == kills
     out, err = index(film, cache).communicate(timeout=PATIENCE)
     assert json.loads(out)["films"], err
     assert_same(contents(film, cache), whole)
@@ -105,6 +106,7 @@ def test_index_killed_at_random_moments(film, unbroken, cache):
     assert not list(folder.glob("parts/*"))
 
 
+@pytest.mark.campaign
 def test_two_indexers_at_once_make_one_set_of_layers(film, unbroken, cache):
     pair = [index(film, cache), index(film, cache)]
     for process in pair:

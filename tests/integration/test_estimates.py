@@ -29,7 +29,7 @@ SETTINGS = {"uniform": {"subtitles": True}}
 
 @pytest.fixture(scope="module")
 def world():
-    return lab([3], 12, 10)
+    return lab([3], 6, 10)
 
 
 def at_length(question: Question) -> Question:

@@ -7,29 +7,30 @@ import random
 import time
 
 import numpy as np
+import pytest
 from processes import fill_segments, segment_rows
 
 from longtake.library.fts_index import EmbeddedIndex
 from longtake.library.segments import FilmRows
 
-FILMS = 150
-KILLS = 3
 
-
-def test_killed_writers_lose_nothing_and_write_nothing_twice(tmp_path):
-    """Slow: each killed process is started again."""
+@pytest.mark.parametrize(
+    ("films", "kills"), [(50, 1), pytest.param(150, 6, marks=pytest.mark.campaign)]
+)
+def test_killed_writers_lose_nothing_and_write_nothing_twice(tmp_path, films, kills):
+    """Each killed process is started again."""
     spawn = multiprocessing.get_context("spawn")
     rng = random.Random(4)
 
     def start():
         ready = spawn.Event()
-        process = spawn.Process(target=fill_segments, args=(tmp_path / "index", FILMS, ready))
+        process = spawn.Process(target=fill_segments, args=(tmp_path / "index", films, ready))
         process.start()
         return process, ready
 
     reader = EmbeddedIndex(tmp_path / "index", {"picture": 4, "meaning": 4})
     adders = [start(), start()]
-    for _ in range(KILLS):
+    for _ in range(kills):
         victim = rng.randrange(2)
         process, ready = adders[victim]
         assert ready.wait(60)
@@ -44,7 +45,7 @@ def test_killed_writers_lose_nothing_and_write_nothing_twice(tmp_path):
         assert process.exitcode == 0
     held = reader.films()
     assert {film: holding.rows for film, holding in held.items()} == {
-        f"film{number}": len(segment_rows(number)) for number in range(FILMS)
+        f"film{number}": len(segment_rows(number)) for number in range(films)
     }
     check(reader)
     everything = reader.nearest(np.array([1, 0, 0, 0], np.float32), "picture", 10_000)

@@ -117,8 +117,9 @@ def test_a_prompt_beyond_the_context_is_named_as_such(chat: Chat) -> None:
     assert raised.value.problem == "context"
 
 
+@pytest.mark.campaign
 def test_a_probe_reports_what_it_found(chat: Chat) -> None:
-    """Some seconds: it reads and writes enough for a speed, and asks a dozen questions."""
+    """It reads and writes enough for a speed, and asks a dozen questions."""
     report = probe(chat.inner.inner)  # type: ignore[attr-defined]
     assert report.reachable
     assert report.json_schema

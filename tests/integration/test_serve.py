@@ -92,9 +92,9 @@ def test_an_engine_that_is_killed_takes_down_its_runs_and_nothing_else(servers, 
     assert read_stream(client, again)[-1][2]["state"] == "done"
 
 
+@pytest.mark.campaign
 @pytest.mark.usefixtures("prepared_models")
 def test_killed_during_an_upload_an_index_and_a_run(servers, film_folder, tmp_path):
-    """Slow: it starts two servers, each with a process for its runs."""
     data = Recipe("plain.mp4").make(film_folder).read_bytes()
     server = servers()
     client = server.client

@@ -43,10 +43,10 @@ def slow_index(monkeypatch):
 )
 @pytest.mark.usefixtures("slow_index")
 def test_a_time_limit_holds_for_a_film_that_is_not_indexed_yet(
-    run, tmp_path, film, monkeypatch, captioner, limit, expected
+    run, tmp_path, film, lend_models, monkeypatch, captioner, limit, expected
 ):
     """A method that needs no index for its first answer has one, although indexing is slow."""
-    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path))
+    monkeypatch.setenv("LONGTAKE_CACHE", str(lend_models(tmp_path)))
     began = time.monotonic()
     options = (*OPTIONS, "--model", f"captioner={captioner}", "--max-seconds", limit, "--json")
     code, out, _ = run("ask", film, "Which colour?", *options)

@@ -50,6 +50,7 @@ def test_after_a_death_only_what_has_no_row_is_asked_again(tmp_path):
     assert len(log.read_text().splitlines()) == 3
 
 
+@pytest.mark.campaign
 def test_a_question_that_crashes_its_worker_is_one_error():
     asked = questions("Who?", "Who crashes?", "Who else?", videos=("v0",))
     solver = Solver("support.working:Crashing")

@@ -10,8 +10,8 @@ import pytest
 from films import Recipe, x264
 from support.working import Inline, make_film
 
-from longtake._util.process_pool import WorkerPool
-from longtake.cluster import indexing
+from longtake._util.process_pool import Processes, WorkerPool
+from longtake.cluster import backends, indexing
 from longtake.cluster.indexing import ClusterIndexer, IndexTarget, for_workers, split_at_keyframes
 from longtake.config import CacheSettings, IndexSettings, Settings
 from longtake.index.tasks import tasks
@@ -138,7 +138,9 @@ def test_workers_share_the_machine_unless_told_otherwise():
     assert for_workers(chosen, 1).media.workers == 3
 
 
-def test_index_on_processes(run, alone, store, short):
+@pytest.mark.parametrize("engine", [Inline, pytest.param(Processes, marks=pytest.mark.campaign)])
+def test_index_on_processes(run, alone, store, short, monkeypatch, engine):
+    monkeypatch.setattr(backends, "Processes", engine)
     broken = store / "broken.mp4"
     broken.write_bytes(b"not a film")
     options = ["--on", "processes", "--workers", 2, "--set", f"cache.folder={store}"]

@@ -59,7 +59,6 @@ def test_every_question_is_asked_once_and_scored(tmp_path):
     assert str(os.getpid()) not in {pid for pids in workers.values() for pid in pids}
 
 
-@pytest.mark.worker_processes
 def test_errors_are_results_and_count_as_wrong(tmp_path):
     folder = RunFolder(tmp_path / "run")
     scored = evaluate(solver(), benchmark(broken=True), folder)
@@ -147,7 +146,6 @@ def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
     assert scored.mean("calls") == 1.0
 
 
-@pytest.mark.worker_processes
 def test_a_full_disk_ends_the_run_and_is_no_result(tmp_path):
     folder = RunFolder(tmp_path / "run")
     session = Session(assignment=ModelAssignment(("lab/acuity=1",)))
@@ -217,6 +215,7 @@ def lines(folder):
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
+@pytest.mark.campaign
 def test_killed_and_resumed_equals_unbroken(tmp_path):
     """A run that is killed at a random moment gives the same results, one per question.
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from films import FILMS, pictures, x264
+from films import FILMS, x264
 
 from longtake.cli.search import FilmSearch
 from longtake.config import PerceptionSettings
@@ -182,7 +182,6 @@ def test_a_moment_that_is_asked_for_is_read_itself_even_where_another_stands_for
 
 
 def test_search_finds_what_was_said_and_shown_and_says_how_much_it_knows(encoded):
-    """Slow: it indexes a film with speech and on-screen text for the tests below."""
     encoded.speech()
     found = search(encoded, "word 130")
     assert found.hits[0].time == pytest.approx(130, abs=1)
@@ -238,8 +237,8 @@ def test_nonsense_finds_nothing_with_confidence(encoded):
     assert not any(hit.sure for hit in search(encoded, "qwzx vbnmp").hits)
 
 
-def test_a_second_search_neither_decodes_nor_encodes(film, tmp_path, monkeypatch):
-    hits = search(film, "red").hits
+def test_a_second_search_neither_decodes_nor_encodes(encoded, tmp_path, monkeypatch):
+    film, hits = encoded, search(encoded, "red").hits
     monkeypatch.setattr(type(film.video), "frames", lambda *a, **k: pytest.fail("decoded"))
     monkeypatch.setattr(type(film.senses.tagger), "run", lambda *a: pytest.fail("encoded"))
     monkeypatch.setattr(
@@ -284,11 +283,10 @@ def test_without_a_listener_installed_the_rest_goes_on_with_one_note(encoded, mo
     assert search(encoded, "SIGN20").covered["speech"] == 0
 
 
-def test_sizes_are_scaled_to_what_layers_need(film):
-    assert len(list(pictures(2))) == 2
-    assert film.embeddings().shape == (150, 384)
-    assert film.features().shape == (150, 1280)
-    np.testing.assert_allclose(np.linalg.norm(film.embeddings(), axis=1), 1, atol=1e-3)
+def test_sizes_are_scaled_to_what_layers_need(encoded):
+    assert encoded.embeddings().shape == (150, 384)
+    assert encoded.features().shape == (150, 1280)
+    np.testing.assert_allclose(np.linalg.norm(encoded.embeddings(), axis=1), 1, atol=1e-3)
 
 
 def test_a_first_look_is_spread_over_the_film_and_kept(film, monkeypatch):

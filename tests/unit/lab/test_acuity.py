@@ -28,7 +28,7 @@ from longtake.types import Frame
 @cache
 def worlds():
     # not when this file is imported, which every process of a test run does
-    return [make_world(seed, 40, 80) for seed in (0, 1, 2)]
+    return [make_world(seed, 20, 40) for seed in (0, 1, 2)]
 
 
 @pytest.fixture(scope="module")
@@ -137,8 +137,8 @@ def test_without_the_code_nothing_is_seen():
 def test_a_model_of_one_world_does_not_know_another(footages):
     question = next(q for q in worlds()[0].questions if q.kind == "needle")
     frames = evidence(footages[0], question)
-    assert answered(model(acuity=1.0, world=(0, 40)), question, frames) == (True, 3)
-    assert answered(model(acuity=1.0, world=(5, 40)), question, frames)[1] == 1
+    assert answered(model(acuity=1.0, world=(0, 20)), question, frames) == (True, 3)
+    assert answered(model(acuity=1.0, world=(5, 20)), question, frames)[1] == 1
 
 
 def test_words_carry_what_pictures_showed(footages):
@@ -151,7 +151,7 @@ def test_words_carry_what_pictures_showed(footages):
         for frame in evidence(footage, question):
             caption = eye.complete([say("user", "Describe.", Image(frame))], Options()).text
             notes.append(f"[{clock(frame.time)}] {caption}")
-        note = "The film is 00:40:00 long.\n" + "\n".join(notes)
+        note = "The film is 00:20:00 long.\n" + "\n".join(notes)
         assert answered(reader, question, notes=note) == (True, 3), question
 
 

@@ -28,6 +28,8 @@ from longtake.perception.speech import (
 )
 from longtake.types import Segment
 
+pytestmark = pytest.mark.usefixtures("networks_run_anew")
+
 DETECT = """
 import json, sys
 from pathlib import Path

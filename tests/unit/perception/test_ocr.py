@@ -13,6 +13,8 @@ from longtake.algorithms.passages import match
 from longtake.perception.ocr import RapidReader, _of_similar_length
 from longtake.perception.protocols import TextReader
 
+pytestmark = pytest.mark.usefixtures("networks_run_anew")
+
 
 @pytest.fixture(scope="module")
 def reader():
