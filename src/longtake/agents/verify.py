@@ -3,7 +3,8 @@
 ::
 
     1  candidates ← cited moments, moments the reason names, and the lines and pictures closest to
-       question and answer, as many as a tenth of the method's tokens pays for
+       question and answer, as many as a tenth of the method's tokens pays for; where the question
+       names a part of the film ("at the end"), only those in it, if there are any
     2  a model marks those that support and those that contradict the answer; where numbers, names
        or negations contradict it by rule, the model's marks do not count
     3  some support it: these are its citations, each as long as what it shows
@@ -49,6 +50,8 @@ FROM_LINES, FROM_PICTURES = 8, 12
 """Candidates that the index adds: lines said, shown or described, and pictures."""
 APART = 3.0
 """Seconds between two candidates; closer ones show the same moment."""
+EXTENT = 3.0
+"""Seconds that a cited moment lasts at least."""
 OVERLAP = 0.8
 """Share of the answer's letters that a line must hold to support it without a model."""
 REACH = 30
@@ -341,32 +344,34 @@ def gather(
     Moments that the reason names, cited moments, lines and pictures take turns.
     """
     cited = sorted(answer.evidence, key=lambda each: -_closeness(each, footage, proposal.text))
-    sources = [
-        named_in(answer.reason, footage),
-        cited,
-        lines[:FROM_LINES],
-        close_pictures(footage, proposal),
-    ]
+    named, pictured = named_in(answer.reason, footage), close_pictures(footage, proposal)
+    sees = pictures and "pictures" in footage.has
+    # a moment without text and picture cannot be judged
+    sources = [[e for e in source if sees or e.text] for source in (named, cited, lines, pictured)]
+    part = scope(proposal.question, footage.duration)
+    if part is not None:
+        in_part = [[each for each in source if _lies_in(part, each)] for source in sources]
+        sources = in_part if any(in_part) else sources
+    sources[2] = sources[2][:FROM_LINES]
     in_turn = [each for rank in zip_longest(*sources) for each in rank if each is not None]
     chosen: list[Candidate] = []
     for evidence in in_turn:
-        candidate = _candidate(evidence, footage, pictures, proposal)
-        if candidate is not None and not any(candidate.repeats(each) for each in chosen):
+        candidate = _candidate(evidence, footage, sees, proposal)
+        if not any(candidate.repeats(each) for each in chosen):
             chosen.append(candidate)
         if len(chosen) == MOST:
             break
     return chosen
 
 
-def _candidate(
-    evidence: Evidence, footage: Footage, pictures: bool, proposal: Proposal
-) -> Candidate | None:
-    sees = pictures and "pictures" in footage.has
+def _lies_in(part: Segment, evidence: Evidence) -> bool:
+    return part.start <= evidence.segment.middle <= part.end
+
+
+def _candidate(evidence: Evidence, footage: Footage, sees: bool, proposal: Proposal) -> Candidate:
     # what a sign says is told by its text; on what it stands, only by the picture
     if evidence.text and not (sees and _is_quoted(proposal, evidence)):
         return Candidate(evidence)
-    if not sees:
-        return None  # nothing to judge it by
     (frame,) = footage.at([evidence.segment.middle])
     return Candidate(evidence, frame)
 
@@ -549,7 +554,7 @@ def _peaks(
 
 
 def with_extent(evidence: Evidence, footage: Footage) -> Evidence:
-    """Evidence that lasts as long as what it shows: a moment is cited as its step of the grid.
+    """Evidence that lasts as long as what it shows, a moment at least :data:`EXTENT` seconds.
 
     A caption lasts as long as it stays the same. What has a length already keeps it.
     """
@@ -562,7 +567,9 @@ def with_extent(evidence: Evidence, footage: Footage) -> Evidence:
         first, last = _same_caption(footage, first)
     end = float(times[last + 1]) if last + 1 < len(times) else footage.duration
     start = min(float(times[first]), evidence.segment.start)
-    return replace(evidence, segment=Segment(start, max(start, end)))
+    missing = max(0.0, EXTENT - (end - start)) / 2
+    around = Segment(max(0.0, start - missing), min(footage.duration, end + missing))
+    return replace(evidence, segment=around)
 
 
 def _same_caption(footage: Footage, row: int) -> tuple[int, int]:

@@ -128,12 +128,16 @@ def _compile(pattern: str) -> re.Pattern[str]:
 _WHEN = (
     rf"(?:(?:the\s+)?minute\s+(?P<minute>\d+)|(?:the\s+)?(?P<clock>{SHORT_CLOCK})(?:\s+mark)?)\b"
 )
-_NEAR = r"\b(?:at|towards?|near|in)\s+the\s+(?:very\s+)?"
+_NEAR = r"\b(?:at|towards?|near|nearing|in)\s+the\s+(?:very\s+)?"
 _UP_TO = r"\s+(?:to|and|until)\s+"
 
 _END = rf"{_NEAR}end{_OF_FILM}(?![\w-])"
 _BEGINNING = rf"{_NEAR}(?:beginning|start){_OF_FILM}(?![\w-])"
-_MIDDLE = rf"\b(?:in|at|towards?|near)\s+the\s+middle\s+of\s+(?:the|this)\s+(?:\w+\s+)?{_FILM}\b"
+# "the man in the middle" is a place in the picture, unless the question ends there
+_MIDDLE = (
+    rf"\b(?:(?:in|at|towards?|near)\s+the\s+middle|halfway)"
+    rf"(?:\s+(?:of|through)\s+(?:the|this)\s+(?:\w+\s+)?{_FILM}\b|(?:\s+through)?\W*$)"
+)
 # "the first half hour" is a duration, not a half
 _PART = (
     rf"{_PAST}(?P<which>first|second|last|final|latter)\s+(?P<part>half|third|quarter)\b"

@@ -49,6 +49,25 @@ def found(answer, footage, about):
     return gather(answer, footage, Proposal(about, ""), lines, pictures=False)
 
 
+def test_only_the_part_that_the_question_names_is_searched(footage):
+    cited = Answer("B", "the dog", "It came at 00:00:06.", 0.9, (CAT, DOG))
+    at_the_end = found(cited, footage, "Which animal is there at the end?")
+    assert at_the_end
+    assert all(each.evidence.segment.start >= 75 for each in at_the_end)
+    anywhere = found(cited, footage, "Which animal is there at the end of the race?")
+    assert any(each.evidence.segment.start < 75 for each in anywhere)
+
+
+def test_a_part_without_anything_to_judge_does_not_hide_the_rest():
+    """Nothing is said in the last quarter."""
+    said = Evidence(Segment(3, 5), "speech", "The dog is brown.")
+    proposal = Proposal("What colour is the dog at the end?", "brown")
+    (only,) = gather(
+        Answer("A", evidence=(said,)), TestFootage(30), proposal, [said], pictures=False
+    )
+    assert only.evidence == said
+
+
 def number_of(messages, what):
     """The number under which a moment with these words is listed."""
     text = messages[-1].text
@@ -60,8 +79,8 @@ def test_only_support_is_cited_in_the_order_the_model_gives(footage):
     chat = ScriptedChat(lambda messages, _: marks([number_of(messages, "[00:01:10]")]))
     checked = verify(ANSWER, footage, QUESTION, Run({"llm": chat}))
     assert checked.status == "answered"
-    # the moment lasts as long as its caption
-    assert checked.evidence == (replace(DOG, segment=Segment(70, 71)),)
+    # the moment lasts at least three seconds
+    assert checked.evidence == (replace(DOG, segment=Segment(69, 72)),)
     assert checked.confidence == 0.9
 
 

@@ -19,6 +19,10 @@ HOUR = 3600.0
         ("What is he holding at the beginning of the video?", 0, 900),
         ("Who speaks near the start?", 0, 900),
         ("What happens in the middle of the video?", 1200, 2400),
+        ("What does the dog do in the middle?", 1200, 2400),
+        ("Why does she stop halfway through", 1200, 2400),
+        ("What does she do halfway through the film?", 1200, 2400),
+        ("What does the dog do nearing the end?", 2700, 3600),
         ("In the first half, who scores?", 0, 1800),
         ("Who is injured in the second half of the video?", 1800, 3600),
         ("What happens in the second third of the film?", 1200, 2400),
@@ -54,6 +58,7 @@ def test_questions_that_name_a_part_of_the_film(text, start, end):
         "What did he do for the first time?",
         "What happens in the first half hour of the party?",
         "Who is in the middle of the road?",
+        "Why does the man in the middle laugh?",
         "Who comes after minute 90?",  # outside the film
         "What happens at the beginning and at the end?",  # no overlap
         "He runs from beginning to end; why?",
