@@ -50,7 +50,7 @@ FROM_LINES, FROM_PICTURES = 8, 12
 """Candidates that the index adds: lines said, shown or described, and pictures."""
 APART = 3.0
 """Seconds between two candidates; closer ones show the same moment."""
-EXTENT = 3.0
+EXTENT = 2.0
 """Seconds that a cited moment lasts at least."""
 OVERLAP = 0.8
 """Share of the answer's letters that a line must hold to support it without a model."""

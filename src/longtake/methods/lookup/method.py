@@ -139,7 +139,7 @@ class Lookup:
     """The same for a question with options; unset: ``max_passages``."""
     neighbours: int = 1
     """Passages on either side of a found one."""
-    max_words: int = 400
+    max_words: int = 250
     """Words that are read for an account."""
     max_passages_read: int = 2000
     """Passages whose meaning is compared; if there are more, those that share the most words."""
@@ -270,8 +270,7 @@ class Lookup:
                 default="",
                 max_tokens=200,
                 question=question,
-                length=length(footage),
-                passages=[f"[{clock(line.segment.start)}] {line.text}" for line in shown],
+                passages=[line.text for line in shown],
             )  # B
         kept = supported(text, question.text, shown)  # C
         if not kept:
