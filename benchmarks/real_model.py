@@ -16,10 +16,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from longtake.algorithms.scope import scope
+from longtake.evals import benchmarks
+from longtake.evals.scoring import measure_citations
+from longtake.types import Segment
 
 ROOT = Path(__file__).parents[1]
 METHODS = ("uniform", "videoagent", "videodetective", "symphony", "a4vl", "lvagent", "lookup")
@@ -79,6 +86,46 @@ def main() -> None:
     print(f"\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for name in args.runs:
         print(row(name, args), flush=True)
+    grounded = [name for name in args.runs if name.startswith("nextgqa/")]
+    if grounded:
+        print_by_part(grounded, args)
+
+
+def print_by_part(names: Sequence[str], args: argparse.Namespace) -> None:
+    """Citations on NExT-GQA where the question names a part of the film, and where it does not.
+
+    The row ``named part`` looks at nothing: it cites the part that the question names, or else the
+    middle 40 % of the film, for the answers of the first run.
+    """
+    data = data_folder("nextgqa-captions", args)
+    benchmark = benchmarks.load("nextgqa-captions", data, {})
+    items = {item.asked.id: item for item in benchmark.items}
+    videos = {item.asked.video for item in benchmark.items}
+    lengths = {video: benchmark.source.footage(video).duration for video in videos}
+    part = {
+        key: scope(item.asked.question.text, lengths[item.asked.video])
+        for key, item in items.items()
+    }
+    heads = "| run | questions | mIoU | mIoP | Acc@GQA |"
+    print(f"\n{heads}\n|{'---|' * 5}")
+    for name in [*names, "named part"]:
+        file = args.out / (names[0] if name == "named part" else name) / "results.jsonl"
+        rows = {row["id"]: row for row in map(json.loads, file.read_text().splitlines())}
+        if name == "named part":
+            for key, row in rows.items():
+                length = lengths[items[key].asked.video]
+                cited = part[key] or Segment(0.3 * length, 0.7 * length)
+                row["evidence"] = [[cited.start, cited.end]]
+        for title, keys in {
+            "all": list(rows),
+            "a part is named": [key for key in rows if part[key] is not None],
+            "no part is named": [key for key in rows if part[key] is None],
+        }.items():
+            chosen = [items[key] for key in keys]
+            right = [rows[key].get("choice") == items[key].label for key in keys]
+            measured = measure_citations(chosen, [rows[key] for key in keys], right)
+            cells = citations(asdict(measured))[1:] if measured else []
+            print(f"| {name}, {title} | {len(keys)} | {' | '.join(cells)} |")
 
 
 def evaluate(name: str, args: argparse.Namespace) -> None:
