@@ -86,9 +86,9 @@ def show(
     """
     click.echo(bold(wrapped(with_footnotes(answer) or answer_text(answer))))
     _show_status(answer)
-    sure = sureness(answer.confidence, calibrated=calibrated)
+    sure = sureness(answer, calibrated=calibrated)
     if sure and not quiet:
-        click.echo(f"  confidence {sure}")
+        click.echo(f"  {sure}")
     if answer.reason and answer.status != "abstained" and not quiet:
         click.echo(wrapped(f"because {answer.reason}", indent="  "))
     for number, cited in enumerate(answer.evidence, start=1):

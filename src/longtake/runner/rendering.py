@@ -107,22 +107,26 @@ def times_of(cited: Evidence) -> str:
     return f"{clock(start)}–{clock(end)}" if end - start >= 1 else clock(start)
 
 
-def sureness(confidence: float | None, *, calibrated: bool = False) -> str:
-    """``high (90%)``, with a word if nobody measured how often that is right; empty if unknown."""
-    if confidence is None:
-        return ""
-    word = next(word for minimum, word in WORDS if confidence >= minimum or minimum == 0.0)
+def sureness(answer: Answer, *, calibrated: bool = False) -> str:
+    """``confidence high (90%)``, with a word if nobody measured how often that is right.
+
+    Without a confidence, how many moments support the answer; empty if there are none.
+    """
+    if answer.confidence is None:
+        count = len(answer.evidence)
+        return f"supported by {count} moment{'s' * (count != 1)}" if count else ""
+    word = next(word for least, word in WORDS if answer.confidence >= least or least == 0.0)
     stated = "" if calibrated else ", not calibrated"
-    return f"{word} ({confidence:.0%}{stated})"
+    return f"confidence {word} ({answer.confidence:.0%}{stated})"
 
 
 def _facts(rendered: RenderedAnswer) -> str:
     used = rendered.usage
-    confidence = rendered.answer.confidence if rendered.answer else None
-    sure = sureness(confidence, calibrated=rendered.calibrated)
+    answer = rendered.answer
+    sure = sureness(answer, calibrated=rendered.calibrated) if answer else ""
     cost = "cost unknown" if used.cost is None else f"${used.cost:.4f}"
     spent = f"{used.frames} frames, {used.calls} calls, {cost}, {used.seconds:.1f} s"
-    parts = [rendered.film, rendered.method, f"confidence {sure}" if sure else "", spent]
+    parts = [rendered.film, rendered.method, sure, spent]
     return " · ".join(part for part in parts if part)
 
 

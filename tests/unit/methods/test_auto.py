@@ -97,16 +97,23 @@ class Captioned(TestFootage):
 def test_over_captions_the_first_answer_stands_if_the_rule_does_not_know_the_model():
     assert uncertain(TestFootage(20)).choice == "A"
     assert uncertain(Captioned(20)).choice == "B"
-    known = {"provenance": {"runs": [{"models": "other, scripted"}]}}
-    assert uncertain(Captioned(20), **known).choice == "A"
+    assert uncertain(Captioned(20), **KNOWN).choice == "A"
     assert uncertain(Captioned(20), provenance={}).choice == "A"
     assert shipped().knows("lab/acuity=0.1")
     assert not shipped().knows("local/qwen2.5-1.5b")
 
 
+KNOWN = {"provenance": {"runs": [{"models": "other, scripted"}]}}
+
+
+def test_a_probability_is_stated_only_for_models_that_the_rule_was_fitted_with():
+    assert uncertain(TestFootage(20)).confidence is None
+    assert uncertain(TestFootage(20), **KNOWN).confidence is not None
+
+
 def test_the_last_correction_is_for_where_the_rule_stops_and_not_for_where_a_budget_does():
-    assert uncertain(TestFootage(20)).confidence == pytest.approx(0.999)
-    limited = uncertain(TestFootage(20), budget=BudgetSettings(calls=50))
+    assert uncertain(TestFootage(20), **KNOWN).confidence == pytest.approx(0.999)
+    limited = uncertain(TestFootage(20), budget=BudgetSettings(calls=50), **KNOWN)
     assert limited.confidence is not None
     assert limited.confidence < 0.99
 

@@ -52,21 +52,21 @@ def test_times():
 
 @pytest.mark.parametrize(
     ("confidence", "words"),
-    [
-        (None, ""),
-        (1.0, "high (100%)"),
-        (0.6, "fair (60%)"),
-        (0.4, "low (40%)"),
-        (0.0, "very low (0%)"),
-    ],
+    [(1.0, "high (100%)"), (0.6, "fair (60%)"), (0.4, "low (40%)"), (0.0, "very low (0%)")],
 )
-def test_confidence_is_a_word_and_a_number_or_nothing(confidence, words):
-    assert sureness(confidence, calibrated=True) == words
+def test_confidence_is_a_word_and_a_number(confidence, words):
+    assert sureness(Answer(confidence=confidence), calibrated=True) == f"confidence {words}"
 
 
 def test_a_confidence_that_nobody_measured_says_so():
-    assert sureness(0.9) == "high (90%, not calibrated)"
-    assert sureness(None) == ""
+    assert sureness(Answer(confidence=0.9)) == "confidence high (90%, not calibrated)"
+
+
+def test_without_a_confidence_the_moments_are_counted():
+    moment = Evidence(Segment(0, 1), "speech", "Hello.")
+    assert sureness(Answer()) == ""
+    assert sureness(Answer(evidence=(moment,))) == "supported by 1 moment"
+    assert sureness(Answer(evidence=(moment, moment))) == "supported by 2 moments"
 
 
 def told():

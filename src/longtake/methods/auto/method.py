@@ -291,7 +291,8 @@ class Cascade:
         self.leader: Leader | None = None
         self.refused: Answer | None = None
         self.failure: LongtakeError | None = None
-        self.misfit = misfit(self.rule, run.names.values(), footage.has)
+        self.strangers = [model for model in run.names.values() if not self.rule.knows(model)]
+        self.misfit = misfit(self.strangers, footage.has)
         self.length = {LENGTH: round(doublings(footage.duration), 4)}
         self.left: list[str] = []
         self.after: dict[str, str] = {}
@@ -557,8 +558,10 @@ class Cascade:
         note(STAGE, **fields)
 
     def leading_answer(self) -> Answer:
-        """The leader with its probability as confidence."""
+        """The leader with its probability as confidence, if that was fitted to these models."""
         assert self.leader is not None
+        if self.settings.stop == "calibrated" and self.strangers:
+            return replace(self.leader.vote.answer, confidence=None)
         chance = self.leader.probability
         # the correction is learned from where the rule stops; a budget stops elsewhere
         if self.settings.stop == "calibrated" and not is_limited(self.run.ledger.limits):

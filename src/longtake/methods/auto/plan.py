@@ -7,7 +7,7 @@ stages before have answered.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -92,13 +92,12 @@ def obstacle(needs: Needs, situation: Situation) -> str:
     return ""
 
 
-def misfit(rule: Calibration, models: Iterable[str], has: Collection[str]) -> str:
+def misfit(strangers: Sequence[str], has: Collection[str]) -> str:
     """Why the first answer stands, whatever its probability; empty if the rule decides.
 
-    A rule says little about models that it was not fitted with. Further stages still see more
-    than earlier ones where there are pictures; captions were all searched by the first.
+    A rule says little about strangers, models that it was not fitted with. Further stages still see
+    more than earlier ones where there are pictures; captions were all searched by the first.
     """
-    strangers = [model for model in models if not rule.knows(model)]
     if strangers and "pictures" not in has:
         return f"captions, and no calibration for {strangers[0]}"
     return ""
