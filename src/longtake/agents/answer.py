@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+import numpy as np
 from pydantic import BaseModel
 
 from longtake import prompts
 from longtake._util.timecode import clock
 from longtake.algorithms import lexical
+from longtake.algorithms.evidence import contradicts
 from longtake.algorithms.passages import HELD, held
 from longtake.footage.look import Look
 from longtake.footage.protocol import Footage
@@ -22,7 +24,7 @@ from longtake.llm.structured.fit import LinesByDistance
 from longtake.llm.structured.schema import Brief, Letter
 from longtake.prompts import Plain
 from longtake.tracing import events
-from longtake.types import Answer, Evidence, Frame, Question
+from longtake.types import Answer, Evidence, Frame, Line, Question
 
 REPLY_OPTIONS = ("temperature", "max_tokens", "seed")
 """Keywords of :func:`~longtake.llm.structured.ask.ask` that are no slots of a prompt."""
@@ -301,3 +303,25 @@ def _citations(sentence: str, answer: Answer) -> tuple[int, ...]:
     wanted = lexical.lemmas([sentence])
     shares = [held(sentence, wanted, cited.text) for cited in answer.evidence]
     return tuple(place for place, share in enumerate(shares) if share >= HELD)
+
+
+def supported(account: str, question: str, shown: Sequence[Line]) -> dict[str, Line]:
+    """The sentences of an account whose words were said, each with the line that holds the most.
+
+    A sentence that only repeats the question, or another one, is no answer to it.
+    """
+    in_question = lexical.lemmas([question])
+    everything = " ".join(line.text for line in shown)
+    kept: dict[str, Line] = {}
+    known: frozenset[str] = frozenset()
+    for sentence in sentences(account):
+        wanted = lexical.lemmas([sentence]) - in_question
+        # an account has words of its own, such as "suggests", so that half of the words is enough
+        if wanted <= known or held(sentence, wanted, everything) < 0.5:
+            continue
+        shares = [held("", wanted, line.text) for line in shown]
+        holder = shown[int(np.argmax(shares))]
+        if contradicts(sentence, holder.text, question) is None:
+            kept[sentence] = holder
+            known |= wanted
+    return kept

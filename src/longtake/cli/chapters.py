@@ -11,6 +11,7 @@ import click
 
 from longtake._util import visible
 from longtake._util.timecode import clock
+from longtake.agents.overview import QUOTED, FilmOverview, make_overview
 from longtake.algorithms.partition import Partition
 from longtake.cli.indexing import look_through
 from longtake.cli.options import (
@@ -25,7 +26,7 @@ from longtake.cli.options import (
 from longtake.cli.output import Kind, check_place, emit_json, plot_kind, progress, say, write_text
 from longtake.config import Settings
 from longtake.index.film import Film, partition
-from longtake.library.overview import FORMATS, FilmOverview, make_overview
+from longtake.library.overview import FORMATS, cited
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
 from longtake.plots import check_plot_path, draw_events
@@ -41,8 +42,9 @@ def overview_of(path: Path, session: Session) -> tuple[Film, FilmOverview]:
         check_models(session, ("llm",))
     look_through(film)
     with session.under_way(), progress(f"reading {film.name}"):
-        overview = make_overview(film, session if asks else None)
-    if overview.by == "film":
+        run = session.reader(folder=film.replies_folder) if asks else None
+        overview = make_overview(film, run)
+    if overview.by == QUOTED:
         say("quoted from the film; --model NAME lets a model write it")
     return film, overview
 
@@ -67,8 +69,9 @@ def chapters(
 ) -> None:
     """Show a film's chapters, or export them.
 
-    Chapters begin where what is visible changes. Titles are quoted from what is said and shown,
-    with the moment they refer to; with --model a model writes them, once.
+    Chapters begin where the topic of the talk changes, or what is visible if little is said. A
+    title and two sentences each are quoted from what is said and shown, with their moments; with
+    --model a model writes them, once.
 
     \b
     Example:
@@ -86,8 +89,9 @@ def chapters(
         emit_json({"film": str(path), **asdict(overview)})
     else:
         for chapter in overview.chapters:
-            cited = "" if chapter.cited is None else f"  [{clock(chapter.cited)}]"
-            click.echo(visible(f"{clock(chapter.start)}  {chapter.title}{cited}"))
+            click.echo(visible(f"{clock(chapter.start)}  {chapter.title}"))
+            for sentence in chapter.sentences:
+                click.echo(visible(f"          {cited(sentence)}"))
 
 
 @click.command()
@@ -97,8 +101,8 @@ def chapters(
 def summary(path: Path, session: Session, as_json: bool) -> None:
     """Summarise a film, with its chapters.
 
-    Without --model the summary quotes the film, each quotation after its time; with --model a model
-    writes it from what is said and shown, once.
+    Without --model the summary quotes the film; with --model a model writes it from what is said
+    and shown, once. The moment that a sentence rests on follows it.
 
     \b
     Example:
@@ -110,7 +114,10 @@ def summary(path: Path, session: Session, as_json: bool) -> None:
         return
     if film.words.speech_note:
         say(film.words.speech_note)
-    click.echo(visible(overview.summary or "no words are said or shown that can be quoted"))
+    for sentence in overview.summary:
+        click.echo(visible(cited(sentence)))
+    if not overview.summary:
+        click.echo("no words are said or shown that can be quoted")
     for chapter in overview.chapters:
         click.echo(visible(f"  {clock(chapter.start)}  {chapter.title}"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,13 @@ class PlainFootage:
     def known_lines(self) -> tuple[list[Line], list[Line]]:
         """Nothing is known to be said or shown."""
         return [], []
+
+    def kept(self, name: str) -> Mapping[str, Any] | None:  # noqa: ARG002
+        """There is no index to keep anything with."""
+        return None
+
+    def keep(self, name: str, notes: Mapping[str, Any]) -> None:
+        """There is no index to keep anything with."""
 
     def uniform(
         self: Footage, n: int, *, within: Segment | None = None, width: int | None = None

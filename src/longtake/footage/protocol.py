@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -102,6 +102,12 @@ class Footage(Protocol):
 
     def known_lines(self) -> tuple[list[Line], list[Line]]:
         """Speech and on-screen text that are already known; nothing is recognised for this."""
+
+    def kept(self, name: str) -> Mapping[str, Any] | None:
+        """What :meth:`keep` was given under a name; ``None`` if nothing was."""
+
+    def keep(self, name: str, notes: Mapping[str, Any]) -> None:
+        """Keep notes, as JSON, with the index of this footage, if it has one."""
 
 
 class Encoder(Protocol):

@@ -7,8 +7,10 @@ only read.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from longtake._util.cancellation import check_stop
 from longtake.algorithms import novelty, sampling
 from longtake.algorithms.partition import EventCut, EventPartition, Partition, Samples
 from longtake.config import Settings
+from longtake.errors import RunError
 from longtake.footage.protocol import Material
 from longtake.index.layers import Advance, Glimpses, Pictures, ignore
 from longtake.index.source import IndexedSource
@@ -348,3 +351,19 @@ class Film:
     def known_lines(self) -> tuple[list[Line], list[Line]]:
         """Speech and on-screen text that are already known."""
         return self.words.known()
+
+    def kept(self, name: str) -> Mapping[str, Any] | None:
+        """What :meth:`keep` was given under a name; ``None`` if nothing was."""
+        stored = self.folder.read(kept_key(name))
+        return None if stored is None else stored[1]
+
+    def keep(self, name: str, notes: Mapping[str, Any]) -> None:
+        """Keep notes, as JSON, with the film's index."""
+        # notes can be made again, so nobody waits for another process to finish
+        with suppress(RunError), self.folder.building(wait=False):
+            self.folder.write(kept_key(name), {}, notes)
+
+
+def kept_key(name: str) -> LayerKey:
+    """The layer of notes that are kept under a name."""
+    return LayerKey(name, 1)

@@ -12,7 +12,6 @@ from longtake.library.add import Adder, AddProgress, AddReport
 from longtake.library.ask import LibraryAnswer, ask_library
 from longtake.library.catalog import Entry
 from longtake.library.collection import Library
-from longtake.library.overview import make_overview
 from longtake.library.search import FilmHits, FoundMoment, LibrarySearchResult
 
 __all__ = [
@@ -26,5 +25,4 @@ __all__ = [
     "LibraryAnswer",
     "LibrarySearchResult",
     "ask_library",
-    "make_overview",
 ]

@@ -307,7 +307,7 @@ def _described(library: Library, hits: FilmHits, number: int) -> str:
     facts = [entry.date, entry.place, *(f"#{tag}" for tag in entry.tags)]
     about = f" ({', '.join(fact for fact in facts if fact)})" if any(facts) else ""
     overview = known_overview(library, entry)
-    summary = f" {overview.summary}" if overview is not None else ""
+    summary = "" if overview is None else "".join(f" {each.text}" for each in overview.summary)
     passages = [f"[{clock(m.time)}] {m.text}" for m in hits.moments if m.text]
     quoted = f" {' '.join(passages)}" if passages else ""
     return f"{number}. {entry.name}{about}:{summary}{quoted}"

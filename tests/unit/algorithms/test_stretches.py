@@ -67,6 +67,27 @@ def test_speaker_is_the_name_before_the_colon(text, name):
     assert text.endswith(speaker(text)[1])
 
 
+def bags(texts):
+    """Meanings by the words themselves."""
+    words = sorted({word for text in texts for word in text.split()})
+    return np.array([[text.split().count(word) for word in words] for text in texts], np.float32)
+
+
+def test_a_topic_begins_where_words_or_speakers_change():
+    said = ["the case is round"] * 6 + ["batteries cost four euros"] * 6
+    lines = [Line(Segment(30 * n, 30 * n + 30), text) for n, text in enumerate(said)]
+    assert Talk(lines, 365.0, bags).topics(12) == [Segment(0, 180), Segment(180, 365)]
+    assert Talk(lines, 365.0, bags).topics(1) == [Segment(0, 365)]
+    turns = [*["Anna: yes yes"] * 6, *["Ben: yes yes"] * 6]
+    assert talk(*turns).topics(12) == [Segment(0, 180), Segment(180, 360)]
+
+
+@pytest.mark.parametrize("said", [[], ["one word"], ["the same"] * 20])
+def test_a_talk_that_does_not_change_is_one_topic(said):
+    whole = talk(*said, seconds=10)
+    assert whole.topics(12) == [Segment(0, 10 * len(said))]
+
+
 def test_words_of_a_long_line_are_spread_over_its_time():
     line = Line(Segment(0, 4 * STEP), "one two three four")
     assert Talk([line], 4 * STEP, unrelated).texts == ["one", "two", "three", "four"]

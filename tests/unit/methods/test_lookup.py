@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from support.footages import TestFootage
 
+from longtake.agents.overview import CitedSentence, FilmOverview
 from longtake.agents.run import Run
 from longtake.errors import ConfigError
 from longtake.llm.backends.scripted import ScriptedChat
+from longtake.methods.lookup import method
 from longtake.methods.lookup.method import (
     BEARS,
     NOT_FOUND,
@@ -27,7 +29,7 @@ from longtake.methods.lookup.method import (
     wants_account,
 )
 from longtake.runner.session import solve
-from longtake.types import Line, Question, Segment
+from longtake.types import Evidence, Line, Question, Segment
 
 SAID = [
     Line(Segment(10, 12), "welcome to the harbour"),
@@ -186,16 +188,35 @@ def test_what_nobody_says_may_be_written(monkeypatch):
     assert len(prompts) == 1  # nothing that is said bears on it
 
 
-def test_what_a_film_is_about_is_told_from_all_of_it():
+def test_what_a_film_is_about_is_told_from_its_overview():
     footage = TestFootage(400, lines=TALK)
-    answer, prompts = asked(
-        "They choose a battery, and lunch is at noon.",
-        Question("What is this film about?"),
-        footage,
-    )
+    question = Question("What is this film about?")
+    answer, prompts = asked("They choose a battery. Lunch is at noon.", question, footage)
     assert answer.status == "answered"
     assert "rain" in prompts[0]
     assert "Lunch" in prompts[0]
+    # a sentence each, as it was said
+    said = " ".join(line.text for line in TALK)
+    assert all(each.text.partition(": ")[2] in said for each in answer.evidence)
+
+
+def test_what_a_film_is_about_is_quoted_where_a_model_makes_it_up():
+    footage = TestFootage(400, lines=TALK)
+    answer, _ = asked("Elephants burn.", Question("What is this film about?"), footage)
+    assert answer.status == "answered"
+    assert answer.evidence
+    for each in answer.evidence:
+        assert f"“{each.text}”" in answer.text
+
+
+def test_a_summary_that_a_model_wrote_before_is_the_answer(monkeypatch):
+    footage = TestFootage(400, lines=TALK)
+    summary = CitedSentence("They talk of lunch.", 300.0, 304.0, "speech", "Lunch is at noon.")
+    written = FilmOverview((), (summary,), "some model")
+    monkeypatch.setattr(method, "make_overview", lambda footage: written)
+    answer, prompts = asked("", Question("What is this film about?"), footage)
+    assert (answer.text, prompts) == ("They talk of lunch.", [])
+    assert answer.evidence == (Evidence(Segment(300, 304), "speech", "Lunch is at noon."),)
 
 
 def test_when_something_is_said_is_told_without_a_model():

@@ -22,6 +22,7 @@ with an account of what is said::
        say that it was not found
     D  search again, with question and account: cite the stretch found, with what was said there
 
+What the film as a whole is about is told from the sentences of its overview (``agents/overview``).
 Where a question names words that are said or shown (every time that X is mentioned, how often,
 when, first, last), everything is read and every occurrence of these words is cited, without a
 model. When something is said in other words is the moment of the passage that bears on it most.
@@ -47,11 +48,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake._util.timecode import clock
-from longtake.agents.answer import Choice, length, option, sentences
+from longtake.agents.answer import Choice, length, option, supported
+from longtake.agents.overview import (
+    QUOTED,
+    excerpts,
+    fitting,
+    held_by,
+    is_aside,
+    make_overview,
+    utterances,
+)
 from longtake.agents.run import Run
 from longtake.algorithms import lexical
 from longtake.algorithms import passages as ranking
-from longtake.algorithms.evidence import contradicts, is_instruction
+from longtake.algorithms.evidence import is_instruction
 from longtake.algorithms.passages import squeeze
 from longtake.algorithms.question_kinds import (
     CERTAIN,
@@ -62,7 +72,7 @@ from longtake.algorithms.question_kinds import (
     holds,
 )
 from longtake.algorithms.scope import scope
-from longtake.algorithms.stretches import Talk, speaker
+from longtake.algorithms.stretches import Talk
 from longtake.errors import check_least
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
@@ -166,8 +176,10 @@ class Lookup:
                 return answer
         passages = [each for each in passages if not is_instruction(each.text, question.text)]
         spoken = [line for each in passages if each.source == "speech" for line in each.lines]
+        if passages and stretch is None and not question.options and asks_for(question) == "about":
+            return self.outline(footage, question, run)
         if spoken and not question.options and wants_account(question, spoken):
-            answer = self.tell(footage, question, spoken, run, whole=asks_for(question) == "about")
+            answer = self.tell(footage, question, spoken, run)
             # what nobody says may be written
             if answer.status == "answered" or len(spoken) == len(passages):
                 return answer
@@ -251,39 +263,55 @@ class Lookup:
             steps=calls,
         )
 
-    def tell(
-        self, footage: Footage, question: Question, lines: Sequence[Line], run: Run, *, whole: bool
-    ) -> Answer:
-        """An account of what is said about the question, or about everything."""
+    def outline(self, footage: Footage, question: Question, run: Run) -> Answer:
+        """What the film is about, from its overview; in the film's own words if need be."""
+        with step("search"):
+            overview = make_overview(footage)
+        told = list(overview.summary)
+        if overview.by == QUOTED and told:
+            lines = excerpts(footage, overview.chapters, self.max_words)
+            note("looked_up", lines=len(lines), passages=len(lines), stretch="")
+            text = self.account(question, [line.text for line in lines], run)
+            told = list(held_by(lines, text, question.text).values())
+        text = " ".join(each.text for each in told)
+        if not told:
+            told = list(overview.summary)
+            text = " … ".join(f"“{each.text}”" for each in told)
+        if not told:
+            return not_found()
+        return Answer(text=text, evidence=tuple(dict.fromkeys(each.evidence for each in told)))
+
+    def tell(self, footage: Footage, question: Question, lines: Sequence[Line], run: Run) -> Answer:
+        """An account of what is said about the question."""
         with step("search"):
             talk = Talk(lines, footage.duration, footage.meanings)
-            stretches = thirds(lines) if whole else [talk.find(question.text)]  # A
-            spoken = utterances(lines)
-            shown = closest(footage, question.text, spoken, stretches, self.max_words, whole=whole)
+            stretch = talk.find(question.text)  # A
+            shown = closest(footage, question.text, utterances(lines), stretch, self.max_words)
         note("looked_up", lines=len(lines), passages=len(shown), stretch="")
         if not shown:
             return not_found()
-        with step("answer"):
-            text = ask(
-                run["llm"],
-                "lookup/tell",
-                default="",
-                max_tokens=200,
-                question=question,
-                passages=[line.text for line in shown],
-            )  # B
+        text = self.account(question, [line.text for line in shown], run)  # B
         kept = supported(text, question.text, shown)  # C
         if not kept:
             note("not_held", answer=text)
             return not_found()
         account = " ".join(kept)
-        holders = list(dict.fromkeys(kept.values()))
-        if whole:
-            return Answer(text=account, evidence=tuple(cited([], holders)))
         stretch = talk.find(question.text, [account])  # D
         # the last bin may end after the film
         stretch = Segment(stretch.start, min(stretch.end, footage.duration))
-        return Answer(text=account, evidence=tuple(cited([stretch], holders)))
+        return Answer(text=account, evidence=tuple(cited(stretch, list(kept.values()))))
+
+    def account(self, question: Question, passages: Sequence[str], run: Run) -> str:
+        """What a model makes of lines."""
+        with step("answer"):
+            return ask(
+                run["llm"],
+                "lookup/tell",
+                default="",
+                max_tokens=200,
+                question=question,
+                passages=list(passages),
+            )
 
 
 def wants_account(question: Question, spoken: Sequence[Line]) -> bool:
@@ -377,102 +405,38 @@ def moment(found: Sequence[Passage]) -> Answer:
     return Answer(text=text, evidence=(cite(best, best.bearing),))
 
 
-def utterances(lines: Sequence[Line]) -> list[Line]:
-    """What is said, by sentence, each with its speaker; a line may be a speech of minutes."""
-    parts = []
-    for line in lines:
-        name, text = speaker(line.text)
-        said = sentences(text)
-        start, letters = line.segment.start, max(1, sum(map(len, said)))
-        for sentence in said:
-            # a sentence lasts as long as its letters
-            end = min(line.segment.end, start + line.segment.duration * len(sentence) / letters)
-            labelled = f"{name}: {sentence}" if name else sentence
-            parts.append(Line(Segment(start, max(start, end)), labelled))
-            start = max(start, end)
-    return parts
-
-
-def thirds(lines: Sequence[Line]) -> list[Segment]:
-    """The beginning, the middle and the end of a talk."""
-    edges = np.linspace(lines[0].segment.start, max(each.segment.end for each in lines), 4)
-    return [Segment(start, end) for start, end in pairwise(edges.tolist())]
-
-
 def closest(
-    footage: Footage,
-    question: str,
-    spoken: Sequence[Line],
-    stretches: Sequence[Segment],
-    max_words: int,
-    *,
-    whole: bool,
+    footage: Footage, question: str, spoken: Sequence[Line], stretch: Segment, max_words: int
 ) -> list[Line]:
-    """What is said in the stretches, closest to the question first taken, in the film's order.
+    """What is said in the stretch, closest to the question first taken, in the film's order.
 
-    Of the whole film, what is closest to everything that is said; nothing if nothing bears on the
-    question.
+    Nothing if nothing bears on the question.
     """
+    inside = [line for line in spoken if line.segment.middle in stretch and not is_aside(line)]
+    if not inside:
+        return []
     keywords = lexical.lemmas([question])
-    chosen: dict[Line, float] = {}
-    for stretch in stretches:
-        inside = [line for line in spoken if line.segment.middle in stretch and not is_aside(line)]
-        if not inside:
-            continue
-        rows = footage.meanings([question, *(line.text for line in inside)])
-        about = rows[1:].mean(axis=0) if whole else rows[0]
-        scores = dict(zip(inside, (rows[1:] @ about).tolist(), strict=True))
-        for line in inside:
-            shared = keywords & lexical.lemmas([line.text])
-            scores[line] += 0.1 * sum(map(lexical.idf, sorted(shared)))
-        left = max_words / len(stretches)
-        for line in sorted(inside, key=lambda line: -scores[line]):
-            words = len(line.text.split())
-            if words <= left:
-                chosen[line] = scores[line]
-                left -= words
-    if not chosen or (max(chosen.values()) < BEARS and not whole):
+    rows = footage.meanings([question, *(line.text for line in inside)])
+    scores = dict(zip(inside, (rows[1:] @ rows[0]).tolist(), strict=True))
+    for line in inside:
+        shared = keywords & lexical.lemmas([line.text])
+        scores[line] += 0.1 * sum(map(lexical.idf, sorted(shared)))
+    chosen = fitting(sorted(inside, key=lambda line: -scores[line]), max_words)
+    if not chosen or max(scores[line] for line in chosen) < BEARS:
         return []
     return sorted(chosen, key=lambda line: line.segment)
 
 
-def is_aside(line: Line) -> bool:
-    """Whether a line is too short to tell anything: "Yeah, okay." """
-    return len([word for word in speaker(line.text)[1].split() if word[0].isalnum()]) < 5
-
-
-def supported(account: str, question: str, shown: Sequence[Line]) -> dict[str, Line]:
-    """The sentences of an account whose words were said, each with the line that holds the most.
-
-    A sentence that only repeats the question, or another one, is no answer to it.
-    """
-    in_question = lexical.lemmas([question])
-    everything = " ".join(line.text for line in shown)
-    kept: dict[str, Line] = {}
-    known: frozenset[str] = frozenset()
-    for sentence in sentences(account):
-        wanted = lexical.lemmas([sentence]) - in_question
-        # an account has words of its own, such as "suggests", so that half of the words is enough
-        if wanted <= known or ranking.held(sentence, wanted, everything) < 0.5:
-            continue
-        shares = [ranking.held("", wanted, line.text) for line in shown]
-        holder = shown[int(np.argmax(shares))]
-        if contradicts(sentence, holder.text, question) is None:
-            kept[sentence] = holder
-            known |= wanted
-    return kept
-
-
-def cited(stretches: Sequence[Segment], holders: Sequence[Line]) -> list[Evidence]:
-    """The stretches with what was said in them, and what holds a sentence but lies elsewhere."""
-    evidence = []
-    elsewhere = list(holders)
-    for stretch in stretches:
-        inside = [line for line in holders if line.segment.middle in stretch]
-        elsewhere = [line for line in elsewhere if line not in inside]
-        text = " ".join(line.text for line in inside)
-        evidence.append(Evidence(stretch, "speech", text, None))
-    return evidence + [Evidence(line.segment, "speech", line.text, None) for line in elsewhere]
+def cited(stretch: Segment, holders: Sequence[Line]) -> list[Evidence]:
+    """The stretch with what was said in it, and what holds a sentence but lies elsewhere."""
+    holders = list(dict.fromkeys(holders))
+    inside = [line for line in holders if line.segment.middle in stretch]
+    text = " ".join(line.text for line in inside)
+    elsewhere = [line for line in holders if line not in inside]
+    return [
+        Evidence(stretch, "speech", text),
+        *(Evidence(line.segment, "speech", line.text) for line in elsewhere),
+    ]
 
 
 def numbered(passages: Sequence[Passage]) -> list[str]:
