@@ -15,6 +15,7 @@ from longtake.llm.backends.scripted import ScriptedChat
 from longtake.methods.lookup import method
 from longtake.methods.lookup.method import (
     BEARS,
+    LOOK,
     NOT_FOUND,
     Lookup,
     Passage,
@@ -94,10 +95,18 @@ def test_neighbours_come_along(footage):
     assert "sold to Leo" not in prompts[0]
 
 
+def test_a_sound_file_has_no_pictures_that_may_tell():
+    class SoundFile(TestFootage):
+        has = frozenset()
+
+    answer, _ = asked("his own", Question("Which xylophone does he polish?"), SoundFile(30))
+    assert (answer.status, answer.reason) == ("abstained", NOT_FOUND)
+
+
 def test_nothing_that_bears_on_the_question_is_an_abstention_without_a_call(footage):
     question = Question("Which xylophone does Ruprecht polish?")
     answer, prompts = asked("his own", question, footage)
-    assert (answer.status, answer.reason) == ("abstained", NOT_FOUND)
+    assert (answer.status, answer.reason) == ("abstained", f"{NOT_FOUND}; {LOOK}")
     assert prompts == []
 
 

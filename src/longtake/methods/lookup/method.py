@@ -80,9 +80,10 @@ from longtake.methods.base import Bounds, words
 from longtake.tracing.events import note, step
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
-NOT_FOUND = (
-    "not found in what can be heard or read; the pictures may tell: ask a method that looks, with a"
-    " model that sees (--method videoagent --model NAME)"
+NOT_FOUND = "not found in what can be heard or read"
+LOOK = (
+    "the pictures may tell: ask a method that looks, with a model that sees"
+    " (--method videoagent --model NAME)"
 )
 LONG_TALK = 600.0
 """Seconds from which on a talk is long."""
@@ -188,7 +189,7 @@ class Lookup:
             found = self.search(footage, question, queries, passages)  # 4
         note("looked_up", lines=len(passages), passages=len(found), stretch=_told(stretch))
         if not found or not may_tell(question, [passage.text for passage in found]):  # 5
-            return not_found()
+            return not_found(footage)
         if phrase:
             return moment(found)
         with step("answer"):
@@ -226,16 +227,16 @@ class Lookup:
         }
         choice, text = self.propose(question, slots, run)  # 6
         if choice is None and (not text or _NOT_TOLD.search(text)):
-            return not_found()  # 7
+            return not_found(footage)  # 7
         holders = holding(text or option(question, choice), question.text, found)  # 8
         if not question.options and not holders:
             note("not_held", answer=text)
-            return not_found()
+            return not_found(footage)
         if text and adds_nothing(text, question.text):
             text = holders[0][0].text  # the line itself says more
         if text and not may_tell(question, [text]):
             note("not_what_was_asked", answer=text)
-            return not_found()
+            return not_found(footage)
         evidence = [cite(passage, share) for passage, share in holders[: self.max_citations]]
         return Answer(choice, text, evidence=tuple(evidence))
 
@@ -278,7 +279,7 @@ class Lookup:
             told = list(overview.summary)
             text = " … ".join(f"“{each.text}”" for each in told)
         if not told:
-            return not_found()
+            return not_found(footage)
         return Answer(text=text, evidence=tuple(dict.fromkeys(each.evidence for each in told)))
 
     def tell(self, footage: Footage, question: Question, lines: Sequence[Line], run: Run) -> Answer:
@@ -289,12 +290,12 @@ class Lookup:
             shown = closest(footage, question.text, utterances(lines), stretch, self.max_words)
         note("looked_up", lines=len(lines), passages=len(shown), stretch="")
         if not shown:
-            return not_found()
+            return not_found(footage)
         text = self.account(question, [line.text for line in shown], run)  # B
         kept = supported(text, question.text, shown)  # C
         if not kept:
             note("not_held", answer=text)
-            return not_found()
+            return not_found(footage)
         account = " ".join(kept)
         stretch = talk.find(question.text, [account])  # D
         # the last bin may end after the film
@@ -465,9 +466,10 @@ def cite(passage: Passage, share: float) -> Evidence:
     return Evidence(passage.segment, passage.source, passage.text, round(share, 4))
 
 
-def not_found() -> Answer:
-    """The film does not say it."""
-    return Answer(reason=NOT_FOUND, status="abstained")
+def not_found(footage: Footage) -> Answer:
+    """The film does not say it; its pictures, if it has any, may show it."""
+    reason = f"{NOT_FOUND}; {LOOK}" if "pictures" in footage.has else NOT_FOUND
+    return Answer(reason=reason, status="abstained")
 
 
 def _told(stretch: Segment | None) -> str:
