@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -148,32 +149,33 @@ def lend_models(prepared_models: Path) -> Callable[[Path], Path]:
     return lend
 
 
-MEMORY = {"active": True}
-REMEMBERED = 2**26
-"""Bytes of outputs that are kept of each network."""
+REMEMBERING = {"active": True}
 
 
-def remember(network: Any) -> Any:
-    """Run a network once for each input: many tests index the same film."""
-    run, kept, held = network.run, dict[bytes, list[Any]](), 0
+def remember(network: Any, identity: tuple[Any, ...], folder: Path) -> Any:
+    """Run a network once for each input: many tests of all processes index the same film."""
+    run = network.run
 
     def run_once(names: list[str] | None, feed: dict[str, Any], *rest: Any) -> list[Any]:
-        nonlocal held
-        if not MEMORY["active"]:
+        if not REMEMBERING["active"]:
             return run(names, feed, *rest)
-        digest = hashlib.blake2b(repr(names).encode())
+        digest = hashlib.blake2b(f"{identity} {names}".encode(), digest_size=16)
         for name, values in sorted(feed.items()):
             array = np.asarray(values)
             digest.update(f"{name} {array.dtype} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array))
-        key = digest.digest()
-        outputs = kept.get(key)
-        if outputs is None:
-            outputs = run(names, feed, *rest)
-            size = sum(output.nbytes for output in outputs)
-            if held + size <= REMEMBERED:
-                kept[key], held = outputs, held + size
-        return [output.copy() for output in outputs]
+        file = folder / f"{digest.hexdigest()}.npz"
+        if file.exists():
+            with np.load(file) as stored:
+                return [stored[name] for name in stored.files]
+        began = perf_counter()
+        outputs = run(names, feed, *rest)
+        # most runs of the speech networks are quicker than a file
+        if perf_counter() - began > 0.01:
+            with tempfile.NamedTemporaryFile(dir=folder, delete=False) as unfinished:
+                np.savez(unfinished, *outputs)
+            os.replace(unfinished.name, file)  # noqa: PTH105
+        return outputs
 
     network.run = run_once
     return network
@@ -182,13 +184,15 @@ def remember(network: Any) -> Any:
 @pytest.fixture
 def networks_run_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of the networks themselves, which ask the same thing twice on purpose."""
-    monkeypatch.setitem(MEMORY, "active", False)
+    monkeypatch.setitem(REMEMBERING, "active", False)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def networks_loaded_once() -> Iterator[None]:
-    """Load each network once per process: that takes longer than most tests run it for."""
-    from longtake.perception import ocr, runtime
+def networks_loaded_once(model_cache: Path) -> Iterator[None]:
+    """Load and hash each network once per process: that takes longer than most tests run it for."""
+    folder = model_cache / "outputs"
+    folder.mkdir(exist_ok=True)
+    from longtake.perception import efficientnet, minilm, ocr, runtime
 
     load = runtime.load_network
     loaded: dict[tuple[Any, ...], Any] = {}
@@ -201,12 +205,25 @@ def networks_loaded_once() -> Iterator[None]:
         content = (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns)
         key = (*content, compute, *sorted(options.items()))
         if key not in loaded:
-            loaded[key] = remember(load(model, compute, **options))
+            loaded[key] = remember(load(model, compute, **options), key, folder)
         return loaded[key]
+
+    hashes: dict[tuple[Any, ...], str] = {}
+
+    def hash_once(path: Path) -> str:
+        if not path.is_file():
+            return runtime.sha256(path)
+        file = path.stat()
+        key = (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns)
+        if key not in hashes:
+            hashes[key] = runtime.sha256(path)
+        return hashes[key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runtime, "load_network", load_once)
         patch.setattr(ocr, "load_network", load_once)
+        for module in (efficientnet, minilm):
+            patch.setattr(module, "sha256", hash_once)
         yield
 
 

@@ -1,4 +1,7 @@
-"""The recipes of CONTRIBUTING.md are complete: their files are written and their commands run."""
+"""The recipes of CONTRIBUTING.md are complete: their files are written and their commands run.
+
+Some take over five seconds: each command is a process of its own, as for whoever follows them.
+"""
 
 from __future__ import annotations
 
@@ -111,6 +114,7 @@ def test_a_recipe_has_three_files_at_most(section: str) -> None:
     assert 2 <= len(files) <= 3
 
 
+@pytest.mark.campaign
 @following("A method")
 def test_method(recipe: Recipe) -> None:
     describe, measure = recipe.commands
@@ -183,6 +187,7 @@ def test_encoder_keeps_the_contract(recipe: Recipe) -> None:
     assert encoder.images([]).shape == (0, encoder.dim)
 
 
+@pytest.mark.campaign
 @following("A benchmark")
 def test_benchmark(recipe: Recipe, film: Path) -> None:
     films = recipe.folder / "quiz" / "films"

@@ -33,10 +33,11 @@ def mounted(mount, *arguments):
     return subprocess.run(line, capture_output=True, text=True)
 
 
-@pytest.fixture(autouse=True)
-def name_spaces():
-    allowed = shutil.which("unshare") and mounted(FULL, "--version").returncode == 0
-    if not allowed:
+@pytest.fixture(autouse=True, scope="module")
+def name_spaces(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mount")
+    line = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", str(folder)]
+    if not shutil.which("unshare") or subprocess.run(line, capture_output=True).returncode:
         pytest.skip("needs permission to mount in a name space of its own")
 
 

@@ -12,7 +12,7 @@ from films import Recipe, begin_film
 from longtake import cli
 
 ASKED = ("Which?", "--option", "red", "--option", "green", "--model", "lab/acuity=1")
-METHOD = ("--method", "blind")
+METHOD = ("--method", "blind", "--set", "perception.reader=false")
 
 
 @pytest.fixture

@@ -48,6 +48,7 @@ def page(served, chromium):
         yield page
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("mode", FORMATS)
 def test_a_film_of_any_format_plays_from_where_it_is_clicked(page, served, tmp_path, mode):
     recipe = FORMATS[mode]

@@ -15,8 +15,6 @@ from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import ImageEncoder, ImageTextEncoder, TextEncoder
 from longtake.perception.runtime import Compute
 
-pytestmark = pytest.mark.usefixtures("networks_run_anew")
-
 SMALL = Compute(threads=2, batch=3)
 TEXTS = ["a red car", "the dog runs", "street", "a red car runs the street " * 30, ""]
 
@@ -70,6 +68,7 @@ def test_no_frames_give_no_rows_of_the_right_width(encoder):
     assert rows.dtype == np.float32
 
 
+@pytest.mark.usefixtures("networks_run_anew")
 def test_the_same_frames_give_the_same_rows(encoder, frames):
     assert np.array_equal(encoder.images(frames), encoder.images(frames))
 
@@ -98,6 +97,7 @@ def test_a_view_with_odd_strides_is_the_same_picture(encoder):
     assert np.array_equal(encoder.images([whole]), encoder.images([mirrored]))
 
 
+@pytest.mark.usefixtures("networks_run_anew")
 def test_threads_may_share_an_encoder(encoder, frames):
     expected = encoder.images(frames)
     with ThreadPoolExecutor(4) as pool:

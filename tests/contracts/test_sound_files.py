@@ -65,6 +65,7 @@ def test_a_sound_file_is_one_black_picture_as_long_as_the_sound(path):
     indirect=True,
 )
 def test_every_command_takes_a_sound_file(run, path, lend_models, tmp_path, monkeypatch):
+    """Slow: ten commands, and the sound is heard."""
     monkeypatch.setenv("LONGTAKE_CACHE", str(lend_models(tmp_path / "cache")))
     assert "picture      none: the file has sound only" in run("info", path)[1]
     code, out, err = run("search", path, "it was the best of times", "--json")

@@ -194,8 +194,11 @@ def one_index(films, monkeypatch):
 
 
 @pytest.mark.usefixtures("one_index")
-@pytest.mark.parametrize("method", ["uniform", "videoagent"])
+@pytest.mark.parametrize(
+    "method", ["uniform", pytest.param("videoagent", marks=pytest.mark.campaign)]
+)
 def test_the_film_and_its_script_give_the_same_answers(films, method):
+    """Slow: a film of two minutes is made and indexed."""
     drawn, encoded = lab([4], 2, 6), lab([4], 2, 6, films=films)
     here, there = (solve_all(benchmark, method, "lab/acuity=0.8") for benchmark in (drawn, encoded))
     assert [row["choice"] for row in there.rows] == [row["choice"] for row in here.rows]
@@ -230,9 +233,9 @@ FEW = ("--set", "a4vl.events.max_feature_frames=40")
 SIMULATED = ("--model", "lab/acuity=1", "--no-verify", *BLIND, *FEW)
 
 
+@pytest.mark.campaign
 @pytest.mark.usefixtures("one_index")
 def test_all_methods_side_by_side(films, run):
-    """Slow: it indexes two minutes for nine methods."""
     asked = next(asked for asked in make_world(4, 2).questions if asked.kind == "needle")
     options = [word for option in asked.question.options for word in ("--option", option)]
     film = films / "4_2" / "film.mp4"

@@ -65,8 +65,9 @@ def test_settings_of_the_backend_are_checked(longtake: Any) -> None:
     assert "models.mine.volume = 12" in loud.stderr
 
 
+@pytest.mark.campaign
 def test_an_evaluation_runs_and_one_prompt_is_overridden(longtake: Any, tmp_path: Path) -> None:
-    """Slow: it starts longtake in processes, as the example package says."""
+    """It starts longtake in processes, as the example package says."""
     asked = ("eval", "lab", *LAB, "--method", "echo", "--model", "echo/B", "--traces")
     first = longtake(*asked, "--out", "first", "--json")
     assert first.returncode == 0, first.stderr

@@ -16,6 +16,7 @@ can hold:
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import typing
 from collections.abc import Collection, Iterable, Mapping
@@ -91,10 +92,15 @@ def overlay(
     return _overlay(base, values, Origin(source, trusted, guarded), path, also)
 
 
+# methods are configured for every question, and reading annotations takes milliseconds
+_type_hints = functools.cache(typing.get_type_hints)
+
+
 def _overlay(
     base: T, values: Mapping[str, Any], origin: Origin, path: str, also: Iterable[str] = ()
 ) -> T:
-    hints = typing.get_type_hints(type(base))
+    kind: type = type(base)
+    hints = _type_hints(kind)
     fields = {each.name: each for each in dataclasses.fields(base)}  # type: ignore[arg-type]
     new_names = {}
     for each in fields.values():

@@ -220,7 +220,9 @@ class HasCapabilities(Protocol):
 
 def capabilities_of(chat: object) -> Capabilities | None:
     """What is known of a model, through any layers around it; ``None`` if it has none."""
-    return chat.capabilities if isinstance(chat, HasCapabilities) else None
+    # isinstance would read the property once more, so each layer would double the work
+    found: Capabilities | None = getattr(chat, "capabilities", None)
+    return found
 
 
 def card_with(card: Card, capabilities: Capabilities) -> Card:

@@ -68,14 +68,19 @@ def listen(
             container.seek(stamp, stream=stream, backward=True)
         whole = round(slice_seconds * RATE)
         start = round(within.start * RATE)
-        held = np.zeros(0, dtype=np.float32)
+        pieces, count = list[NDArray[np.float32]](), 0
         for samples in _placed(container, stream, origin, within):
-            held = np.concatenate([held, samples])
-            while len(held) >= whole:
-                yield Sound(start / RATE, held[:whole])
-                start, held = start + whole, held[whole:]
-        if len(held):
-            yield Sound(start / RATE, held)
+            pieces.append(samples)
+            count += len(samples)
+            # joined once they fill a slice: joining each piece to the rest copies it all every time
+            if count >= whole:
+                held = np.concatenate(pieces)
+                while len(held) >= whole:
+                    yield Sound(start / RATE, held[:whole])
+                    start, held = start + whole, held[whole:]
+                pieces, count = [held], len(held)
+        if count:
+            yield Sound(start / RATE, np.concatenate(pieces))
 
 
 def _default_track(path: Path, container: InputContainer) -> AudioStream:

@@ -198,6 +198,7 @@ def test_no_label_reaches_a_solver(tmp_path):
     assert {row["choice"] for row in scored.rows} == {"A"}, scored.rows[0]["text"]
 
 
+@pytest.mark.campaign
 @pytest.mark.worker_processes
 def test_the_snoop_finds_what_is_there(tmp_path):
     """The test above can fail: a label in the run folder is found."""

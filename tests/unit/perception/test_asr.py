@@ -28,8 +28,6 @@ from longtake.perception.speech import (
 )
 from longtake.types import Segment
 
-pytestmark = pytest.mark.usefixtures("networks_run_anew")
-
 DETECT = """
 import json, sys
 from pathlib import Path
@@ -83,6 +81,7 @@ def test_what_is_not_english_is_reported_and_not_transcribed(listener, speech):
     assert "not understood as English" in heard.unsupported[0].reason
 
 
+@pytest.mark.usefixtures("networks_run_anew")
 def test_what_is_heard_does_not_depend_on_what_was_heard_before(listener, speech):
     alone = listener.listen(speech[12 * RATE : 20 * RATE])
     listener.listen(speech[: 5 * RATE])

@@ -13,8 +13,6 @@ from longtake.perception.efficientnet import class_glosses
 from longtake.perception.encoders import BuiltIns, open_image_text_encoder
 from longtake.perception.minilm import FEW, MeanPooling, MiniLM, bert_tokenizer
 
-pytestmark = pytest.mark.usefixtures("networks_run_anew")
-
 
 @pytest.fixture(scope="module")
 def encoder(prepared_models) -> ConSE:

@@ -18,8 +18,6 @@ from longtake.perception.efficientnet import (
 )
 from longtake.perception.weight_files import read_weights
 
-pytestmark = pytest.mark.usefixtures("networks_run_anew")
-
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):

@@ -13,8 +13,6 @@ from longtake.algorithms.passages import match
 from longtake.perception.ocr import RapidReader, _of_similar_length
 from longtake.perception.protocols import TextReader
 
-pytestmark = pytest.mark.usefixtures("networks_run_anew")
-
 
 @pytest.fixture(scope="module")
 def reader():
@@ -31,6 +29,7 @@ def test_text_is_read_with_its_place(reader):
     assert all(0.5 <= box.score <= 1 for box in boxes)
 
 
+@pytest.mark.usefixtures("networks_run_anew")
 def test_a_reader_that_was_unloaded_reads_again(reader):
     frame = as_frame(card("ORANGE", size=(320, 180)))
     first = reader.read(frame)
@@ -48,6 +47,7 @@ def test_odd_sizes_are_read_without_complaint(reader, size):
     assert reader.read(noise(*size)) == []
 
 
+@pytest.mark.usefixtures("networks_run_anew")
 def test_threads_may_share_a_reader(reader):
     words = ["ORANGE", "WINTER"]
     frames = [as_frame(card(word, size=(320, 180))) for word in words]

@@ -42,11 +42,12 @@ def onsets(slices):
         ("film.mp4", "aac", 16_000),
         ("film.mkv", "libopus", 48_000),
         ("film.ts", "aac", 44_100),
-    ]
+    ],
+    scope="module",
 )
-def beeps(request, tmp_path):
+def beeps(request, tmp_path_factory):
     name, codec, rate = request.param
-    path = tmp_path / name
+    path = tmp_path_factory.mktemp("beeps") / name
     write_film(
         path, pictures(120), x264(audio_codec=codec, audio_rate=rate), sound=beeping(rate=rate)
     )
@@ -67,6 +68,14 @@ def test_slices_are_bounded_and_contiguous(beeps):
     for before, after in pairwise(slices):
         assert after.start == pytest.approx(before.segment.end, abs=1e-6)
     assert sum(len(s.samples) for s in slices) / RATE == pytest.approx(12.0, abs=0.15)
+
+
+def test_what_was_heard_is_not_copied_with_every_packet(beeps, monkeypatch):
+    copied, join = [], np.concatenate
+    monkeypatch.setattr(np, "concatenate", lambda parts: copied.append(join(parts)) or copied[-1])
+    slices = heard(beeps, slice_seconds=5)
+    samples = sum(len(sound.samples) for sound in slices)
+    assert sum(map(len, copied)) < 1.5 * samples
 
 
 def test_a_segment_begins_and_ends_exactly_as_requested(beeps):
