@@ -48,6 +48,7 @@ def film(tmp_path):
 
 @pytest.fixture(autouse=True)
 def cache(prepared_models):
+    """Slow for the first test: the models of pictures are prepared, once per run."""
     os.makedirs(os.environ["LONGTAKE_CACHE"], exist_ok=True)  # noqa: PTH103 - a name from outside
 
 

@@ -256,6 +256,7 @@ def test_all_methods_side_by_side(films, run):
 
 @pytest.mark.usefixtures("one_index")
 def test_a_budget_ends_each_method_by_itself(films, run):
+    """Slow: it indexes two minutes for every method."""
     limited = [*SIMULATED, "--max-calls", "2"]
     code, out, err = run("compare", films / "4_2" / "film.mp4", "Who lifts it?", *limited, "--json")
     assert code == 0, err

@@ -182,7 +182,8 @@ def test_questions_options_and_clues_state_no_fact(world):
 
 def test_a_question_hands_no_answer_to_a_method(world):
     for question in world.questions:
-        assert set(question.question.__slots__) == {"text", "options"}
+        assert set(question.question.__slots__) == {"text", "options", "kind"}
+        assert question.question.kind is None
 
 
 def test_deeds_are_found_by_pattern():
