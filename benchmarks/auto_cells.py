@@ -19,7 +19,7 @@ from longtake.evals.runs import RunFolder
 from longtake.lab.model import make as make_model
 from longtake.lab.profile import LAB_2
 from longtake.methods.auto.method import STAGE_DEFAULTS, Auto, shipped
-from longtake.methods.auto.plan import frames_that_fit, keys
+from longtake.methods.auto.plan import frames_that_fit
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 
@@ -50,7 +50,6 @@ PARTS = ("singles", "calibration", "ablations", "budgets")
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "auto": {},
     "no verification": {"verify": False},
-    "no hand-over": {"handover": False},
     "no calibration": {"stop": "stated"},
     "all stages": {"stop": "never"},
 }
@@ -151,7 +150,7 @@ def stop_chance(tokens: float) -> float:
     def cost(chance: float) -> float:
         total, left = 0.0, 1.0
         # stages run in the order of the list; without an answer nothing stops
-        for key in keys(Auto.stages):
+        for key in Auto.stages:
             facts = known.get(key, StageFacts())
             total += left * facts.tokens
             left *= 1 - chance * facts.answered

@@ -9,23 +9,20 @@ check.
 from __future__ import annotations
 
 import hashlib
-import json
 import queue
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 from longtake._util.cancellation import Ended, Stop, in_background, leave_behind, stopping
-from longtake._util.timecode import parse_time
 from longtake.config import BudgetSettings
-from longtake.errors import BudgetSpent, ConfigError, LongtakeError, unknown
+from longtake.errors import BudgetSpent, ConfigError, unknown
 from longtake.llm.budget import REAL, Clock, Ledger
-from longtake.llm.chat import Chat, Message, Options, Reply, images, request_hash
-from longtake.llm.middleware import Budgeted, Middleware, Traced
-from longtake.tracing import events
-from longtake.types import Answer, Line, Segment, Usage
+from longtake.llm.chat import Chat
+from longtake.llm.middleware import Budgeted, Traced
+from longtake.types import Answer, Usage
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -175,22 +172,15 @@ def _refuse_unpriced(chats: Sequence[Chat], limits: BudgetSettings) -> None:
 class StageRun(Run):
     """A run inside a run: the same models, budget and seed; its own proposals and usage."""
 
-    def __init__(
-        self, whole: Run, notebook: Notebook | None, propose: Callable[[Answer], None]
-    ) -> None:
-        """Without a ``notebook`` nothing is handed over; ``propose`` is told each proposal."""
+    def __init__(self, whole: Run, propose: Callable[[Answer], None]) -> None:
+        """``propose`` is told each proposal."""
         self.ledger = whole.ledger
         self.seed = whole.seed
         self.checks = whole.checks
         self._stop, self._may_end = whole._stop, whole._may_end
         self._propose = propose
         self._before = whole.usage
-
-        def noting(chat: Chat) -> Chat:
-            return chat if notebook is None else NotingChat(chat, notebook)
-
-        self._models = {role: noting(chat) for role, chat in whole._models.items()}
-        self.team = tuple(replace(agent, chat=noting(agent.chat)) for agent in whole.team)
+        self._models, self.team = whole._models, whole.team
 
     @property
     def usage(self) -> Usage:
@@ -216,90 +206,6 @@ def subtract(after: Usage, before: Usage) -> Usage:
         round(after.seconds - before.seconds, 3),
         cost,
     )
-
-
-class NotingChat(Middleware):
-    """A model whose replies go to a notebook, and which is not asked the same twice."""
-
-    def __init__(self, inner: Chat, notebook: Notebook) -> None:
-        super().__init__(inner)
-        self._notebook = notebook
-
-    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """Look into the notebook first, ask second."""
-        key = request_hash(self.card, messages, options)
-        known = None if options.temperature else self._notebook.known(key)
-        if known is not None:
-            events.note("asked_before", prompt=options.prompt)
-            return replace(known, usage=Usage(), cached=True)
-        reply = self.inner.complete(messages, options)
-        self._notebook.keep(key, messages, reply)
-        return reply
-
-
-DESCRIBING = ("caption", "description", "observation", "findings")
-"""Fields of replies that say what pictures show."""
-
-
-class Notebook:
-    """What models told about pictures, in the order in which they did, and every reply."""
-
-    def __init__(self) -> None:
-        self._lines: dict[Line, None] = {}
-        self._replies: dict[str, Reply] = {}
-        self._lock = threading.Lock()  # stages ask from several threads
-
-    @property
-    def lines(self) -> list[Line]:
-        """Everything noted, in time order, each once."""
-        with self._lock:
-            return sorted(self._lines, key=lambda line: line.segment)
-
-    def known(self, key: str) -> Reply | None:
-        """The reply to the same request, if it was made before."""
-        with self._lock:
-            return self._replies.get(key)
-
-    def keep(self, key: str, messages: Sequence[Message], reply: Reply) -> None:
-        """Remember a reply, and what it says about the pictures of its request."""
-        times = [image.time for image in images(messages)]
-        descriptions = _descriptions(reply.text, Segment(min(times), max(times))) if times else []
-        with self._lock:
-            self._replies[key] = reply
-            self._lines.update(dict.fromkeys(descriptions))
-
-
-def _descriptions(reply: str, shown: Segment) -> list[Line]:
-    """What a reply in JSON says about pictures; other replies are left alone."""
-    try:
-        return list(_described(json.loads(reply), shown))
-    except (ValueError, RecursionError):
-        return []
-
-
-def _described(value: Any, shown: Segment) -> Iterator[Line]:
-    if isinstance(value, list):
-        for each in value:
-            yield from _described(each, shown)
-    elif isinstance(value, dict):
-        # an event of a timeline names its own time
-        moment = _named(value, shown)
-        for name, part in value.items():
-            if name in DESCRIBING and isinstance(part, str) and part.strip():
-                yield Line(moment, part.strip())
-            else:
-                yield from _described(part, moment)
-
-
-def _named(value: Mapping[str, Any], shown: Segment) -> Segment:
-    """The time that a description names, within what was shown; else all that was shown."""
-    try:
-        start = parse_time(str(value["start"]))
-        end = parse_time(str(value.get("end", value["start"])))
-    except (KeyError, ValueError, LongtakeError):
-        return shown
-    inside = shown.start <= start <= end <= shown.end + 1
-    return Segment(start, end) if inside else shown
 
 
 def on_time(act: Callable[[], R], ledger: Ledger, stop: Stop, *, apart: bool) -> R:

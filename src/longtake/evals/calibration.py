@@ -22,7 +22,6 @@ from longtake.methods.auto.plan import (
     NextStage,
     StageVote,
     decide,
-    follows,
     leader_among,
 )
 from longtake.types import Answer
@@ -175,9 +174,7 @@ class ReplayedRule:
 
     def ahead(self, visited: Sequence[str]) -> list[str]:
         """The stages that can come next."""
-        before = follows(self.order)
-        left = [key for key in self.order if key not in visited]
-        return [key for key in left if before.get(key) not in left]
+        return [key for key in self.order if key not in visited]
 
 
 def passages(scored: Scored) -> list[StageRecord]:

@@ -103,8 +103,8 @@ class Composed(Protocol):
 
 
 def name_of(stage: str) -> str:
-    """The method behind a stage: ``uniform`` of ``uniform@480``, ``notes`` of ``notes#2``."""
-    return stage.partition("#")[0].partition("@")[0]
+    """The method behind a stage: ``uniform`` of ``uniform@480``."""
+    return stage.partition("@")[0]
 
 
 M = TypeVar("M", bound=Method)

@@ -55,7 +55,7 @@ def test_auto_learns_to_stop_where_the_cheap_stage_finds_support(scored):
 
 def test_the_final_probability_is_fitted_to_the_questions_that_auto_stopped_at(scored):
     for row in scored.rows:
-        row["stages"] = [row["stages"][0] | {"standing": 0.9}, {"stage": "notes", "tokens": 1}]
+        row["stages"] = [row["stages"][0] | {"standing": 0.9}, {"stage": "dear", "tokens": 1}]
     ends = of_run(Scored(scored.items, scored.rows, [number % 5 > 0 for number in range(80)]))
     rule = corrected(Calibration(stop_at=0.7), ends, {"questions": 80})
     assert rule.final_probability(0.9, ends[0].kind) == pytest.approx(0.8, abs=0.01)

@@ -12,15 +12,7 @@ from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, ModelError
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card
-from longtake.methods.auto.method import (
-    Auto,
-    closest_lines,
-    closest_moments,
-    in_turns,
-    merged,
-    shipped,
-    split,
-)
+from longtake.methods.auto.method import Auto, closest_moments, in_turns, shipped
 from longtake.methods.auto.plan import (
     NOTHING,
     Needs,
@@ -28,9 +20,7 @@ from longtake.methods.auto.plan import (
     Room,
     Situation,
     fitted,
-    follows,
     frames_of,
-    keys,
     plan,
     unaffordable,
 )
@@ -175,20 +165,12 @@ def test_where_time_is_short_and_nothing_is_indexed_the_cheapest_stage_begins(in
     assert told(noted(recorder), "stage")[0]["stage"] == stage(first)
 
 
-def test_the_same_request_is_not_paid_for_twice():
-    _, notes, chat = cascade("Unsure", "Sure", stop_at=1.0)
-    assert (len(chat.asked), len(told(notes, "asked_before"))) == (1, 1)
-    assert len(cascade("Unsure", "Sure", stop_at=1.0, handover=False)[2].asked) == 2
-
-
 def test_a_spent_budget_leaves_the_answer_of_the_stages_before():
     limited = BudgetSettings(calls=1)
-    answer, notes, _ = cascade("Unsure", "Sure", handover=False, budget=limited)
+    answer, notes, _ = cascade("Unsure", "Sure", budget=limited)
     # not the "D" that the second stage proposed on its way
     assert (answer.choice, answer.status) == ("B", "answered")
     assert told(notes, "stage_cut")
-    answer, _, _ = cascade("Unsure", budget=limited, stage_fields={stage("Unsure"): {"calls": 2}})
-    assert answer.status == "answered"
 
 
 def test_a_stage_that_usually_costs_more_than_is_left_is_not_begun():
@@ -207,9 +189,9 @@ def test_a_stage_that_usually_costs_more_than_is_left_is_not_begun():
 
 def test_the_plan_keeps_what_models_and_film_allow():
     needs = {"uniform": Needs(("vlm",), 9000), "videoagent": Needs(("llm", "captioner"))}
-    stages = ("notes", "uniform", "videoagent", "notes")
+    stages = ("uniform", "videoagent")
     everything = Situation(frozenset({"llm", "vlm", "captioner"}), context=10_000)
-    assert plan(stages, needs, everything).stages == ("uniform", "videoagent", "notes")
+    assert plan(stages, needs, everything).stages == ("uniform", "videoagent")
     small = Situation(everything.roles, context=8000)
     assert "9000 tokens" in plan(stages, needs, small).skipped["uniform"]
     hurried = Situation(everything.roles, waits=True)
@@ -243,21 +225,8 @@ def test_a_budget_is_used_where_no_gain_would_be_worth_its_tokens_otherwise():
 
 
 def test_names_of_stages():
-    assert keys(("notes", "lookup", "notes")) == ["notes", "lookup", "notes#2"]
-    assert (name_of("uniform@480"), name_of("notes#2"), name_of("a4vl")) == (
-        "uniform",
-        "notes",
-        "a4vl",
-    )
-    assert (frames_of("uniform@480"), frames_of("notes#2"), frames_of("lookup")) == (
-        480,
-        None,
-        None,
-    )
-    assert follows(["lookup", "notes", "symphony", "notes#2"]) == {
-        "notes": "lookup",
-        "notes#2": "symphony",
-    }
+    assert (name_of("uniform@480"), name_of("a4vl")) == ("uniform", "a4vl")
+    assert (frames_of("uniform@480"), frames_of("lookup")) == (480, None)
 
 
 def seeing(**card):
@@ -315,20 +284,6 @@ def test_the_search_shows_what_is_closest_to_the_question_and_each_option_in_tur
     assert thrice[0] == 16
     assert 400 < thrice[1] <= 800
     assert len(thrice) == 2
-
-
-def test_notes_are_split_at_their_times_merged_and_chosen_by_relevance():
-    told = Line(Segment(0, 60), "[00:00:05] A cat sits. It sleeps. [00:00:30] A dog runs.")
-    lines = split(told)
-    assert [(line.segment.start, line.text) for line in lines] == [
-        (5, "A cat sits."),
-        (5, "It sleeps."),
-        (30, "A dog runs."),
-    ]
-    again = [Line(Segment(8, 8), "A cat sits."), Line(Segment(50, 50), "A cat sits.")]
-    assert [line.segment.start for line in merged([*lines, *again])] == [5, 5, 30, 50]
-    footage = TestFootage(60, {line.text: [0] for line in lines})
-    assert len(closest_lines(footage, ["A dog runs."], lines, 2)) == 2
 
 
 def test_the_shipped_calibration_says_where_it_comes_from():

@@ -4,7 +4,7 @@
 
     1  plan ← the stages that can run, from roles, models, footage and film length
     2  while some stage of the plan is worth its cost and the rest of the budget pays for it
-    3      answer ← the stage that gains most per token, with what earlier stages noted
+    3      answer ← the stage that gains most per token
     4      check the answer against the film, unless the same answer was supported before
     5      p ← probability that the answer is right, from its signals
     6      leader ← the answer for which most speaks, with the probability that it is right
@@ -13,15 +13,13 @@
 
 The probabilities come from a calibration (``longtake calibrate``); the one that is shipped was
 fitted on development seeds of the laboratory and says so. Stages are taken from the registry, so
-any installed method can be one; ``uniform@480`` is ``uniform`` with up to 480 frames. Two stages
-are no methods: ``search`` shows the moments that the index finds for the question, and ``notes``
-puts the question once more, with everything that models told about pictures so far.
+any installed method can be one; ``uniform@480`` is ``uniform`` with up to 480 frames. The stage
+``search`` is no method: it shows the moments that the index finds for the question.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any, ClassVar, Literal
@@ -30,9 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake import registry
-from longtake._util.timecode import CLOCK, parse_time
 from longtake.agents import calibration
-from longtake.agents.answer import guess, length, shown_to
+from longtake.agents.answer import guess, shown_to
 from longtake.agents.calibration import (
     LENGTH,
     Calibration,
@@ -41,7 +38,7 @@ from longtake.agents.calibration import (
     is_given,
     signals,
 )
-from longtake.agents.run import Notebook, Run, StageRun, subtract
+from longtake.agents.run import Run, StageRun, subtract
 from longtake.agents.verify import Checked, check
 from longtake.algorithms.question_kinds import asks_for_words, search_kind
 from longtake.errors import BudgetSpent, LongtakeError, ModelError, check_least
@@ -50,7 +47,6 @@ from longtake.footage.protocol import Footage
 from longtake.llm.structured.letters import normalized_text
 from longtake.methods.auto.plan import (
     LEAST,
-    NOTES,
     NOTHING,
     Decision,
     Leader,
@@ -62,12 +58,10 @@ from longtake.methods.auto.plan import (
     StageVote,
     decide,
     fitted,
-    follows,
     frames_of,
     frames_that_fit,
     has_to_wait,
     is_limited,
-    keys,
     leader_among,
     limits_frames,
     misfit,
@@ -142,12 +136,10 @@ class Auto:
         "search@64",
         "search@256",
         "videodetective",
-        "notes",
         "uniform@480",
         "search@480",
         "a4vl",
         "symphony",
-        "notes",
     )
     """Methods by growing cost, some with the most frames that they may show."""
     stop_at: float | None = None
@@ -158,15 +150,11 @@ class Auto:
     """Check the answer of every stage; the signals of the check decide where to stop."""
     brief: bool = False
     """Give stages less to read, where a small model was measured to answer as well from less."""
-    handover: bool = True
-    """Keep notes and replies for later stages."""
     stop: Literal["calibrated", "stated", "random", "never"] = "calibrated"
     """What decides: the calibrated probability, the confidence that methods state themselves, a
     coin, or nothing, so that all stages run (for ``longtake calibrate`` and comparisons)."""
     stop_chance: float = 0.5
     """For ``stop = random``: the chance to stop after each stage."""
-    max_notes: int = 40
-    """Statements shown at once, at most; those closest to the question and its options."""
     stage_fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The fields of each stage's method; unset: those of its own section."""
     rule: Mapping[str, Any] = field(default_factory=dict)
@@ -203,8 +191,7 @@ class Auto:
         """The stages for this question, with reasons for those left out."""
         needs = {}
         for stage in dict.fromkeys(self.stages):
-            if name_of(stage) != NOTES:
-                needs[stage] = self.needs(stage, footage.duration, question, run)
+            needs[stage] = self.needs(stage, footage.duration, question, run)
         return plan(self.stages, needs, situate(footage, run))
 
     def needs(self, stage: str, duration: float, question: Question, run: Run) -> Needs:
@@ -220,13 +207,13 @@ class Auto:
 
     def method(self, key: str, frames: int | None = None) -> Method:
         """A stage's method with its fields; ``frames`` replaces those that the key asks for."""
-        name, stage = name_of(key), key.partition("#")[0]
+        name = name_of(key)
         kind: type[Method] = STEPS[name] if name in STEPS else registry.methods.get(name)
-        fields = dict(self.stage_fields.get(stage, self.stage_fields.get(name, {})))
+        fields = dict(self.stage_fields.get(key, self.stage_fields.get(name, {})))
         shown = frames_of(key) if frames is None else frames
         if shown is not None:
             fields["frames"] = shown
-        return configure(kind, fields, under=self.stage_defaults.get(stage))
+        return configure(kind, fields, under=self.stage_defaults.get(key))
 
     @property
     def calibration(self) -> Calibration:
@@ -237,7 +224,7 @@ class Auto:
         """How often each stage is needed, and its usual tokens for such a question."""
         question_kind = search_kind(question.text)
         known = []
-        for key in keys(self.stages):
+        for key in dict.fromkeys(self.stages):
             if key in self.calibration.stages:
                 facts = usual(self.calibration.stages[key], question_kind)
                 known.append(StageOdds(key, facts.reached, facts.stopped, round(facts.tokens)))
@@ -247,9 +234,7 @@ class Auto:
         """Every stage runs."""
         total = Bounds(0, 0, 0, 0, 0)
         for stage in self.stages:
-            bounds = Bounds(1, 0, 40 * self.max_notes, 120, 1)
-            if name_of(stage) != NOTES:
-                bounds = bounds_of(self.method(stage), duration, question) or bounds
+            bounds = bounds_of(self.method(stage), duration, question) or Bounds(1, 0, 0, 120, 1)
             total = Bounds(
                 total.calls + bounds.calls,
                 total.frames + bounds.frames,
@@ -286,7 +271,6 @@ class Cascade:
         self.settings = settings
         self.footage, self.question, self.run = footage, question, run
         self.rule = settings.calibration
-        self.notebook = Notebook() if settings.handover else None
         self.votes: list[StageVote] = []
         self.leader: Leader | None = None
         self.refused: Answer | None = None
@@ -295,20 +279,16 @@ class Cascade:
         self.misfit = misfit(self.strangers, footage.has)
         self.length = {LENGTH: round(doublings(footage.duration), 4)}
         self.left: list[str] = []
-        self.after: dict[str, str] = {}
-        self.ran: set[str] = set()
         self.shown: dict[str, int] = {}
         """The most frames that stages of a name were asked to show."""
 
     def answer(self, stages: Sequence[str]) -> Answer:
         """Lines 2 to 8."""
-        self.left = keys(stages)
-        self.after = follows(self.left)
+        self.left = list(dict.fromkeys(stages))
         turn = self.choose().next  # 2
         number = 0
         while turn is not None:
             self.left.remove(turn.key)
-            self.ran.add(turn.key)
             number += 1
             try:
                 with step("stage", method=turn.key, number=number):
@@ -332,10 +312,7 @@ class Cascade:
         """The stages that can come next; those that the budget does not pay for are dropped."""
         possible = []
         for key in list(self.left):
-            before = self.after.get(key)
-            if before in self.left:
-                continue  # notes follow the stage before them
-            each = self.fitted(key) if before is None or before in self.ran else "nothing to note"
+            each = self.fitted(key)
             why = self.over_budget(each) if isinstance(each, NextStage) else each
             if not why and isinstance(each, NextStage):
                 possible.append(each)
@@ -349,8 +326,7 @@ class Cascade:
 
     def first(self) -> list[NextStage]:
         """The first stage of the list, as small as it can be."""
-        first = [key for key in self.left if key not in self.after][:1]
-        return [NextStage(key, key, LEAST if frames_of(key) else None) for key in first]
+        return [NextStage(key, key, LEAST if frames_of(key) else None) for key in self.left[:1]]
 
     def fitted(self, key: str) -> NextStage | str:
         """A stage with as many frames as fit; or why it is not worth a call."""
@@ -379,16 +355,15 @@ class Cascade:
     def enter(self, turn: NextStage) -> None:
         """Run a stage and rate its answer."""
         before = self.run.usage
-        stage = StageRun(self.run, self.notebook, self.suggest)
-        settles = name_of(turn.key) == NOTES
-        answer = self.settle(stage) if settles else self.ask(turn, stage)
+        stage = StageRun(self.run, self.suggest)
+        answer = self.ask(turn, stage)
         vote = None
-        if answer is not None and is_given(answer):
+        if is_given(answer):
             vote = self.rate(turn, answer, stage)
             self.votes.append(vote)
             self.leader = leader_among(self.votes, self.question, self.rule.pool)
             self.run.propose(self.leading_answer(), complete=True)
-        elif answer is not None:
+        else:
             self.failure, self.refused = None, answer
         self.record(turn.rated, vote, subtract(self.run.usage, before))
 
@@ -399,13 +374,9 @@ class Cascade:
         # several roles may share the model that failed
         lost = {role for role, model in self.run.names.items() if model == error.model}
         for key in list(self.left):
-            if lost & set(self.roles(key)):
+            if lost & set(self.settings.method(key).roles):
                 note("stage_skipped", stage=key, why=f"{error.model} is unavailable")
                 self.left.remove(key)
-
-    def roles(self, key: str) -> tuple[str, ...]:
-        """The roles whose models a stage asks."""
-        return ("llm",) if name_of(key) == NOTES else self.settings.method(key).roles
 
     def ask(self, turn: NextStage, stage: StageRun) -> Answer:
         """The answer of a stage's method."""
@@ -415,33 +386,10 @@ class Cascade:
         method = self.settings.method(turn.key, turn.frames)
         return method.answer(self.footage, self.question, stage)
 
-    def settle(self, stage: StageRun) -> Answer | None:
-        """The question once more, with everything noted; ``None`` if that adds nothing."""
-        lines = self.notes()
-        if not lines or len({name_of(vote.stage) for vote in self.votes} - {NOTES}) < 2:
-            note("stage_skipped", stage=NOTES, why="no two stages noted anything")
-            return None
-        answer = guess(
-            stage["llm"], "auto/settle", self.question, length=length(self.footage), notes=lines
-        )
-        return answer.as_answer()
-
-    def notes(self) -> list[Line]:
-        """What was told about pictures and what was cited: the statements that matter most."""
-        noted = [] if self.notebook is None else self.notebook.lines
-        for vote in self.votes:
-            cited = [each for each in vote.answer.evidence if each.text]
-            noted += [Line(each.segment, each.text) for each in cited]
-        lines = merged(statement for line in noted for statement in split(line))
-        queries = queries_of(self.question)
-        chosen = closest_lines(self.footage, queries, lines, self.settings.max_notes)
-        return [lines[number] for number in sorted(chosen)]
-
     def rate(self, turn: NextStage, answer: Answer, stage: StageRun) -> StageVote:
         """An answer with its check and its probability (lines 4 and 5)."""
         key = turn.rated
-        method = None if name_of(key) == NOTES else self.settings.method(key)
-        checked = self.check(answer, stage, itself=method is not None and checks_itself(method))
+        checked = self.check(answer, stage, itself=checks_itself(self.settings.method(key)))
         measured = signals(answer, checked, self.question, self.footage.duration)
         chance = self.rule.confidence(key, measured)
         # a method that no calibration knows is taken at its word, else at even odds
@@ -677,40 +625,3 @@ def _shown(look: Look) -> list[Evidence]:
     """What was shown, as evidence to be checked."""
     frames = [Evidence(Segment(each.time, each.time), "frame") for each in look.frames]
     return frames + [Evidence(each.segment, "caption", each.text) for each in look.captions]
-
-
-_CLOCK = re.compile(rf"\[?\b({CLOCK})\b\]?:?\s*")
-
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\[])")
-
-
-def split(line: Line) -> list[Line]:
-    """A note in single statements, each at the last time that was named before it."""
-    lines = []
-    moment = line.segment
-    for sentence in _SENTENCE.split(line.text):
-        begin = 0
-        for named in _CLOCK.finditer(sentence):
-            lines += _told(moment, sentence[begin : named.start()])
-            time = parse_time(named.group(1))
-            moment, begin = Segment(time, time), named.end()
-        lines += _told(moment, sentence[begin:])
-    return lines
-
-
-def _told(moment: Segment, text: str) -> list[Line]:
-    words = text.strip(" -–,;")
-    return [Line(moment, words)] if any(letter.isalpha() for letter in words) else []
-
-
-def merged(lines: Iterable[Line]) -> list[Line]:
-    """Lines in time order, without those that repeat what was noted shortly before."""
-    kept: list[Line] = []
-    latest: dict[str, float] = {}
-    for line in sorted(lines, key=lambda line: line.segment):
-        before = latest.get(line.text)
-        latest[line.text] = line.segment.start
-        # the same words a moment later are the same event
-        if before is None or line.segment.start - before > 8.0:
-            kept.append(line)
-    return kept

@@ -6,10 +6,8 @@ stages before have answered.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from longtake.agents.calibration import LENGTH, ODDS, SUPPORTED, Calibration, StageFacts, weighed
 from longtake.agents.run import Run
@@ -24,9 +22,6 @@ from longtake.llm.chat import Card, Chat
 from longtake.llm.structured.letters import normalized_text
 from longtake.methods.base import name_of
 from longtake.types import Answer, Question, Usage
-
-NOTES = "notes"
-"""The stage that answers from what earlier ones noted; a step of ``auto`` itself, not a method."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +67,6 @@ def plan(stages: Sequence[str], needs: Mapping[str, Needs], situation: Situation
             skipped[name] = why
         else:
             kept.append(name)
-    # without a stage before it, nothing was noted
-    while kept and kept[0] == NOTES:
-        kept.pop(0)
     return StagePlan(tuple(kept), skipped)
 
 
@@ -170,26 +162,10 @@ class Decision:
     why: str
 
 
-def keys(stages: Sequence[str]) -> list[str]:
-    """A name for each stage; the second ``notes`` is called ``notes#2``."""
-    seen: Counter[str] = Counter()
-    named = []
-    for stage in stages:
-        seen[stage] += 1
-        named.append(stage if seen[stage] == 1 else f"{stage}#{seen[stage]}")
-    return named
-
-
 def frames_of(key: str) -> int | None:
     """The frames that a key asks for: 480 of ``uniform@480``."""
-    number = key.partition("#")[0].partition("@")[2]
+    number = key.partition("@")[2]
     return int(number) if number.isdecimal() else None
-
-
-def follows(keys: Sequence[str]) -> dict[str, str]:
-    """For each key of ``notes`` the key before it: there is nothing new to note earlier."""
-    pairs = pairwise(keys)
-    return {key: before for before, key in pairs if name_of(key) == NOTES}
 
 
 def usual(facts: StageFacts, kind: str) -> StageFacts:
