@@ -408,8 +408,8 @@ COMMONS = [
     [
         (
             "List every time that Creative Commons is mentioned.",
-            "2 times in what is said and 1 time in what is written on screen (all of 00:05:00"
-            " read); pictures not looked at: 00:00:03, 00:00:08, 00:00:50",
+            "2 times in what is said and 1 time in what is written on screen: 00:00:03, 00:00:08,"
+            " 00:00:50 (all of 00:05:00 read); pictures not looked at",
             [3, 8, 50],
         ),
         (

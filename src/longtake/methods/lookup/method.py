@@ -377,10 +377,10 @@ def every(
         f"{count} {'time' if count == 1 else 'times'} in {PLACES[source]}"
         for source, count in counts.items()
     ]
-    text = f"{' and '.join(times)} {covered}"
+    text = " and ".join(times)
     if kind == "list":
         text += f": {', '.join(clock(cited.segment.start) for cited in found)}"
-    return Answer(text=text, evidence=tuple(found))
+    return Answer(text=f"{text} {covered}", evidence=tuple(found))
 
 
 def alike(phrase: str, passages: Sequence[Passage], found: Sequence[Evidence]) -> str:
