@@ -332,7 +332,7 @@ _DESCRIPTIONS = ("caption", "description", "observation")
 _ANSWERS = ("answer", "final_answer", "prediction")
 _CHOICES = ("choice", "letter", "option")
 _REASONS = ("reason", "reasoning", "rationale", "justification", "why")
-_SUMMARIES = ("summary", "explanation")
+_SUMMARIES = ("summary", "sentences", "explanation")
 _SEARCHES = ("key_information", "clue", "query", "cue", "keyword", "search")
 _QUERIES = ("general_query", "event_query")
 
@@ -355,7 +355,7 @@ VALUES: Mapping[str, Callable[[Mind], Any]] = {
     "credible": credible,
     "comment": comment,
     "sentiment": lambda _: "neutral",  # the narrator never shows any
-    "topic": topic,
+    **dict.fromkeys(("topic", "title"), topic),
     **PLANNING,
 }
 """Field name to the skill that fills it."""
