@@ -29,7 +29,8 @@ from longtake.algorithms import lexical
 from longtake.algorithms.evidence import is_instruction
 from longtake.algorithms.partition import EventPartition
 from longtake.algorithms.passages import held
-from longtake.algorithms.stretches import STEP, Talk, speaker
+from longtake.algorithms.speakers import speaker
+from longtake.algorithms.stretches import STEP, Talk
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
 from longtake.prompts import Plain

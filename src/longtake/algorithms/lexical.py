@@ -73,12 +73,23 @@ def same_word(one: str, other: str) -> bool:
     """
     if one == other or one[:1] != other[:1] or one in STOP or other in STOP:
         return one == other
-    return _base(one) == _base(other)
+    pairs = [(a, b) for a in (_base(one), one) for b in (_base(other), other)]
+    return any(a == b or _is_form(*sorted((a, b), key=len)) for a, b in pairs)
+
+
+def _is_form(word: str, longer: str) -> bool:
+    """Whether a word is a form of a shorter one that the table of base forms does not know."""
+    # the table takes many of these for nouns; of common words, only "evening" is no such form
+    if longer in (f"{word}ing", f"{word.removesuffix('e')}ing"):
+        return longer != "evening"
+    # names and new words have plurals too; "news" is a word of its own
+    return longer == f"{word}s" and not _has_form(longer)
 
 
 def _base(word: str) -> str:
     """The base form of a base form: *meetings* gives *meeting*, and that *meet*."""
-    return lemma(lemma(word))
+    # the table takes these for nouns
+    return {"thought": "think", "felt": "feel"}.get(word) or lemma(lemma(word))
 
 
 def lemmas(texts: Iterable[str]) -> frozenset[str]:
@@ -159,6 +170,14 @@ def idf(word: str) -> float:
         return UNKNOWN_IDF  # all plain words of the table are kept
     _memory.keep({}, {**_plain_rarities(), FILLED: 0.0})
     return _plain_rarities().get(word, UNKNOWN_IDF)
+
+
+@lru_cache(maxsize=65536)
+def _has_form(word: str) -> bool:
+    """Whether the table of base forms has a word."""
+    from simplemma import is_known
+
+    return bool(is_known(word, lang="en"))
 
 
 def _looked_up_form(word: str) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import lexical
+from longtake.algorithms.speakers import by_speaker
 from longtake.types import Line, Segment
 
 SURE = 0.8
@@ -90,8 +91,17 @@ class Occurrence(NamedTuple):
 def occurrences(phrase: str, lines: Sequence[Line]) -> list[Occurrence]:
     """Every place at which the words of a phrase follow each other, in whatever form.
 
-    A phrase may begin in one line and end in the next, if that follows within :data:`NEAR` seconds.
+    A phrase may begin in one line and end in the next one of the same speaker, if that follows
+    within :data:`NEAR` seconds. Names of speakers are not said.
     """
+    found = []
+    for name, own in by_speaker(lines).items():
+        label = f"{name}: " if name else ""
+        found += [hit._replace(text=label + hit.text) for hit in _in_a_row(phrase, own)]
+    return sorted(found, key=lambda hit: hit.segment)
+
+
+def _in_a_row(phrase: str, lines: Sequence[Line]) -> list[Occurrence]:
     wanted = lexical.words_in_order(phrase)
     words = [word for number, line in enumerate(lines) for word in _timed_words(line, number)]
     found: list[Occurrence] = []

@@ -97,8 +97,10 @@ _MENTIONED = [
         r"\b(?:is|are|was|were|does|do) (?P<words>.+?)(?: (?:first|last|ever))?"
         r" (?:mentioned|said|named|discussed|spoken of|talked about|used|occur|appear)\b",
         # "when does she say that ventures fail", "how often do they talk about money"
-        r"\b(?:says?|said|mentions?|talks?|speaks?|tells?|asks?|explains?|names?|discuss|uses?)"
-        r" (?:that |about |of |for )?(?P<words>.+)",
+        r"\b(?:says?|said|mention(?:s|ed)?|talk(?:s|ed)?|speaks?|spoke|tells?|told|ask(?:s|ed)?"
+        r"|explain(?:s|ed)?|names?|discuss(?:ed)?|uses?|suggest(?:s|ed)?|propose[sd]?"
+        r"|recommend(?:s|ed)?|thinks?|thought|point(?:s|ed)? out)"
+        r" (?:that |about |of |for |if |whether )?(?P<words>.+)",
     )
 ]
 _NOUN = re.compile(
@@ -189,6 +191,13 @@ def asks_for_words(question: Question) -> str:
     if not words and question.kind and "?" not in question.text:
         return question.text  # --as count "creative commons"
     return words
+
+
+def asks_who_said(question: Question) -> str:
+    """What was said, if an open question asks who said it; else empty."""
+    if question.options or asks_for(question) != "who":
+        return ""
+    return mentioned(question.text)
 
 
 def asks_for_every(question: Question) -> bool:

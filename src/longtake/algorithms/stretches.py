@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import changepoint, lexical
+from longtake.algorithms.speakers import speaker
 from longtake.types import Line, Segment
 
 STEP = 15.0
@@ -49,7 +50,6 @@ HIGH = 0.75
 APART = 3
 """Bins between two changes of topic, at least."""
 _BROAD = re.compile(r"\b(?:summar|describe|overview)", re.IGNORECASE)
-_SPEAKER = re.compile(r"([^\W\d_][\w .'’-]{0,40}):\s")
 
 Meanings = Callable[[Sequence[str]], NDArray[np.float32]]
 """One unit row per text."""
@@ -165,12 +165,6 @@ def best_run(gains: NDArray[np.float64]) -> tuple[int, int]:
         if total > best:
             best, place = total, (first, number + 1)
     return place
-
-
-def speaker(text: str) -> tuple[str, str]:
-    """Who says a line, and what: subtitles put a name and a colon before it."""
-    match = _SPEAKER.match(text)
-    return (match[1], text[match.end() :]) if match else ("", text)
 
 
 def bm25(query: str, documents: Sequence[Counter[str]]) -> NDArray[np.float64]:

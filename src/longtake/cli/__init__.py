@@ -75,6 +75,7 @@ COMMANDS = {
     "replay": "Show a recorded run offline, or repeat it with its recorded replies.",
     "info": "Show a film's length, picture, sound and subtitles.",
     "transcript": "Show what is said in a film, with times, or save it as subtitles.",
+    "speakers": "List who speaks in a film, or rename speakers.",
     "frames": "Save the frames at given times.",
     "clip": "Cut a stretch out of a film.",
     "index": "Index films, so that questions are answered quickly.",
@@ -107,6 +108,7 @@ _FILES = {
     "frames": "clip",
     "mcp": "serve",
     "report": "eval",
+    "speakers": "transcript",
     "summary": "chapters",
 }
 """Commands whose file is not named after them."""

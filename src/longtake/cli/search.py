@@ -12,6 +12,7 @@ import click
 
 from longtake._util import visible
 from longtake._util.timecode import clock, parse_range
+from longtake.algorithms.speakers import speakers
 from longtake.cli.indexing import LONG, say_languages, show_notes
 from longtake.cli.options import COUNT, PATH, common
 from longtake.cli.output import emit_json, progress, say
@@ -42,6 +43,7 @@ NAMES = {"speech": "said", "onscreen": "on screen", "image": "picture"}
     help="Search only this part, as in 00:10:00-00:20:00; clipped to the film.",
 )
 @click.option("--top", type=COUNT, default=10, show_default=True, help="Most hits per film.")
+@click.option("--by", default="", metavar="NAME", help="Only what this speaker says.")
 @click.option("--unsure", is_flag=True, help="Show the nearest moments too, each after a '?'.")
 @common
 def search(
@@ -49,6 +51,7 @@ def search(
     text: str,
     within: str | None,
     top: int,
+    by: str,
     unsure: bool,
     settings: Settings,
     as_json: bool,
@@ -74,7 +77,7 @@ def search(
         film = open_film(path, settings)
         with show_notes():
             # rejects a part outside the film before the film is indexed
-            found = FilmSearch(film, text, stretch_of(film, stretch), top)
+            found = FilmSearch(film, text, stretch_of(film, stretch), top, by)
             if not as_json:
                 found.show = _show
                 if len(paths) > 1:
@@ -84,6 +87,8 @@ def search(
         reports.append(
             {"film": str(path), "hits": [_plain(hit) for hit in hits], "covered": result.covered}
         )
+        if by and by.lower() not in map(str.lower, speakers(film.words.speech())):
+            say(f"no line is known to be said by {by}: longtake speakers {quote(str(path))}")
         # each film is shown as soon as it is searched: the next may take minutes to index
         if not as_json:
             _conclude(film, text, result, unsure=unsure)
@@ -94,8 +99,9 @@ def search(
 class FilmSearch:
     """A search of one film that hears and looks first where that is missing."""
 
-    def __init__(self, film: Film, text: str, stretch: Segment, top: int) -> None:
+    def __init__(self, film: Film, text: str, stretch: Segment, top: int, by: str = "") -> None:
         self._film, self._text, self._stretch, self._top = film, text, stretch, top
+        self._by = by
         self._frames = FrameTask(film, film.pictures.layers())
         # decided before anything is built: who builds holds a lock, for which hearing would wait
         self._looked = self._frames.done()
@@ -108,11 +114,12 @@ class FilmSearch:
         """Search, and read on-screen text too if a short film holds nothing else."""
         film = self._film
         self._find(pictures=self._looked)
-        self._build([self._frames, SpeechTask(film, self._stretch, self._order)])
+        heard = SpeechTask(film, self._stretch, self._order)
+        self._build([heard] if self._by else [self._frames, heard])
         if film.words.speech_note:
             say(film.words.speech_note)
         result = self._find()
-        if not self._shown and film.duration < LONG:
+        if not self._shown and not self._by and film.duration < LONG:
             self._build([OnscreenTask(film)])
             result = self._find()
         return result
@@ -124,7 +131,12 @@ class FilmSearch:
     def _find(self, *, pictures: bool = True) -> SearchResult:
         """Search what is known, and show what is new."""
         result = find(
-            self._film, self._text, within=self._stretch, top=self._top, pictures=pictures
+            self._film,
+            self._text,
+            within=self._stretch,
+            top=self._top,
+            pictures=pictures,
+            by=self._by,
         )
         for hit in result.hits:
             if hit.sure and is_apart(hit, self._shown) and len(self._shown) < self._top:

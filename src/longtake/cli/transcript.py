@@ -8,10 +8,12 @@ import click
 
 from longtake._util import visible
 from longtake._util.timecode import clock, parse_range
+from longtake.algorithms import speakers as voices
 from longtake.cli.indexing import show_notes
 from longtake.cli.options import FILE, common, film_path
 from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
 from longtake.config import Settings
+from longtake.errors import ConfigError, unknown
 from longtake.index.film import Film
 from longtake.runner.films import open_film
 from longtake.types import Segment
@@ -62,7 +64,12 @@ def transcript(
     if out is not None:
         write_text(out, text)
     elif as_json:
-        rows = [{"start": start, "end": end, "text": line} for start, end, line in lines]
+        known = voices.speakers(film.words.known()[0])
+        rows = []
+        for start, end, line in lines:
+            label = voices.speaker(line)[0]
+            name = label if label in known else None
+            rows.append({"start": start, "end": end, "text": line, "speaker": name})
         emit_json({"film": str(path), "lines": rows})
     else:
         click.echo(text, nl=False)
@@ -91,3 +98,56 @@ def written(lines: list[TimedText], kind: str) -> str:
 def _by_suffix(out: Path | None) -> str:
     suffix = "" if out is None else out.suffix[1:].lower()
     return suffix if suffix in FORMATS else "txt"
+
+
+@click.command()
+@film_path
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="SPEAKER=NAME",
+    help="Call a speaker, by number or name, something else from now on; repeatable.",
+)
+@common
+def speakers(path: Path, names: tuple[str, ...], settings: Settings, as_json: bool) -> None:
+    """List who speaks in a film, or rename speakers.
+
+    Speakers are those whom the subtitles name; lines without a name have no known speaker. Names
+    that you give are kept with the film's index and used wherever its words are shown.
+
+    \b
+    Example:
+      longtake speakers meeting.mp4
+      longtake speakers meeting.mp4 --name 2="Dr Lee"
+    """
+    film = open_film(path, settings)
+    for assignment in names:
+        known = list(voices.speakers(film.words.speech()))
+        label, equals, name = assignment.partition("=")
+        if label.isdigit() and 1 <= int(label) <= len(known):
+            label = known[int(label) - 1]
+        if not equals or not voices.speaker(f"{name.strip()}: …")[0]:
+            raise ConfigError(f'--name {assignment}: write SPEAKER=NAME, such as 2="Dr Lee"')
+        if label not in known:
+            raise unknown("speaker", label, known)
+        film.source.text.rename(label, name.strip())
+    lines = film.words.speech()
+    counts = voices.speakers(lines)
+    seconds = dict.fromkeys(counts, 0.0)
+    for line in lines:
+        name = voices.speaker(line.text)[0]
+        if name in counts:
+            seconds[name] += line.segment.duration
+    unnamed = len(lines) - counts.total()
+    if as_json:
+        rows = [
+            {"name": name, "lines": count, "seconds": round(seconds[name], 3)}
+            for name, count in counts.items()
+        ]
+        emit_json({"film": str(path), "speakers": rows, "unknown_lines": unnamed})
+        return
+    for number, (name, count) in enumerate(counts.items(), start=1):
+        click.echo(visible(f"{number:>3}  {name}  ({count} lines, {clock(seconds[name])})"))
+    if unnamed:
+        click.echo(f"     unknown  ({unnamed} lines)")

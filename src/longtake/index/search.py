@@ -16,6 +16,7 @@ from longtake._util.timecode import clock
 from longtake.algorithms import passages
 from longtake.algorithms.intervals import coverage
 from longtake.algorithms.passages import by_moment
+from longtake.algorithms.speakers import speaker
 from longtake.errors import ConfigError, MediaError
 from longtake.index.film import Film
 from longtake.index.store import LayerKey
@@ -90,20 +91,27 @@ def stretch_of(film: Film, within: Segment | None) -> Segment:
 
 
 def search(
-    film: Film, text: str, *, within: Segment | None = None, top: int = 10, pictures: bool = True
+    film: Film,
+    text: str,
+    *,
+    within: Segment | None = None,
+    top: int = 10,
+    pictures: bool = True,
+    by: str = "",
 ) -> SearchResult:
     """The moments that fit ``text`` best, among the words that are known and all pictures.
 
-    Without ``pictures``, which would be indexed for it, among the words alone.
+    Without ``pictures``, which would be indexed for it, among the words alone; with ``by``, among
+    what that speaker says.
     """
     # before anything is computed for a text that cannot match
     check_text(text)
     stretch = stretch_of(film, within)
     speech, onscreen = _line_layers(film)
     found = {
-        "image": _images(film, text, stretch) if pictures and film.has else [],
-        "speech": _lines(film, text, speech, stretch),
-        "onscreen": _lines(film, text, onscreen, stretch),
+        "image": _images(film, text, stretch) if pictures and film.has and not by else [],
+        "speech": _lines(film, text, speech, stretch, by),
+        "onscreen": [] if by else _lines(film, text, onscreen, stretch),
     }
     # what one source is unsure of must not outvote what another is sure of
     sure = _fuse({source: [hit for hit in hits if hit.sure] for source, hits in found.items()})
@@ -203,7 +211,9 @@ def _peaks(
     return chosen
 
 
-def _lines(film: Film, text: str, key: LayerKey | None, stretch: Segment) -> list[_Candidate]:
+def _lines(
+    film: Film, text: str, key: LayerKey | None, stretch: Segment, by: str = ""
+) -> list[_Candidate]:
     if key is None:
         return []
     store = film.source.text
@@ -211,6 +221,8 @@ def _lines(film: Film, text: str, key: LayerKey | None, stretch: Segment) -> lis
     by_words = {match.line: match.score for match in matches}
     # readers drop spaces and listeners mishear letters, so an index of words alone is not enough
     lines = store.lines(key, stretch)
+    if by:
+        lines = [line for line in lines if speaker(line.text)[0].lower() == by.lower()]
     # many lines repeat, and matching is slow: each distinct text is compared once
     similarity = {words: passages.match(text, words) for words in {line.text for line in lines}}
     fits = {line: similarity[line.text] for line in lines}

@@ -21,6 +21,7 @@ from pathlib import Path
 from longtake._util import version_of
 from longtake.algorithms import lexical
 from longtake.algorithms.intervals import union
+from longtake.algorithms.speakers import renamed
 from longtake.errors import RunError
 from longtake.index.store import LayerKey, private_folder
 from longtake.perception.runtime import batches
@@ -37,6 +38,7 @@ CREATE INDEX IF NOT EXISTS lines_by_time ON lines (layer, start);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
     text, content='lines', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
 );
+CREATE TABLE IF NOT EXISTS speakers (label TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS meanings (
     encoder TEXT NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (encoder, text)
 ) WITHOUT ROWID;
@@ -47,7 +49,7 @@ CREATE TRIGGER IF NOT EXISTS line_removed AFTER DELETE ON lines BEGIN
     INSERT INTO words (words, rowid, text) VALUES ('delete', old.id, old.text);
 END;
 """
-_MADE = 2
+_MADE = 3
 """The database's ``user_version`` once it has the tables above."""
 AT_ONCE = 500
 """Texts in one statement."""
@@ -103,7 +105,8 @@ class TextStore:
                 f" WHERE layer = ? AND {_TOUCHES} ORDER BY start, id",
                 (str(key), within.end, within.start, within.start),
             )
-            return [Line(Segment(start, end), text) for start, end, text in rows]
+            names = self._names(base)
+            return [Line(Segment(start, end), renamed(text, names)) for start, end, text in rows]
 
     def match(
         self,
@@ -133,10 +136,22 @@ class TextStore:
                 " ORDER BY bm25(words), start LIMIT ?",
                 (pattern, *map(str, keys), *window, limit),
             )
+            names = self._names(base)
             return [
-                Match(Line(Segment(start, end), text), layer, score)
+                Match(Line(Segment(start, end), renamed(text, names)), layer, score)
                 for start, end, text, layer, score in rows
             ]
+
+    def rename(self, label: str, name: str) -> None:
+        """Call a speaker by another name from now on; ``label`` is the present name."""
+        with self._open() as base, base:
+            base.execute("BEGIN IMMEDIATE")
+            first = {now: label for label, now in self._names(base).items()}.get(label, label)
+            base.execute("INSERT OR REPLACE INTO speakers VALUES (?, ?)", (first, name))
+
+    @staticmethod
+    def _names(base: sqlite3.Connection) -> dict[str, str]:
+        return dict(base.execute("SELECT label, name FROM speakers"))
 
     def meanings(self, encoder: str, texts: Collection[str]) -> dict[str, bytes]:
         """The stored vectors of texts, as an encoder made them."""

@@ -73,9 +73,9 @@ class Subtitles:
             # only if set: keys from before this option existed stay valid
             if self._begin:
                 params["begin"] = self._begin
-            return LayerKey("subtitles", 1, params)
+            return LayerKey("subtitles", 2, params)
         streams = self._source.video.info.subtitles
-        return LayerKey("subtitles", 1, {"stream": streams[0].index}) if streams else None
+        return LayerKey("subtitles", 2, {"stream": streams[0].index}) if streams else None
 
     def lines(self, within: Segment | None = None) -> list[Line]:
         """The lines of the film or of a segment."""

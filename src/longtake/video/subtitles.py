@@ -15,6 +15,7 @@ import av
 from av.subtitles.stream import SubtitleStream
 
 from longtake._util.timecode import clock, parse_time
+from longtake.algorithms.speakers import turns
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError, MediaError
 from longtake.types import Line, Segment
@@ -107,7 +108,9 @@ def read_subtitles(
     lines = []
     for event in parsed:
         if not event.is_comment:
-            lines.append((event.start / 1000, event.end / 1000, _unescaped(event.text)))
+            # ASS has a field for the speaker
+            voice = f"<v {event.name}>" if event.name else ""
+            lines.append((event.start / 1000, event.end / 1000, voice + _unescaped(event.text)))
     return _tidy(lines, begin)
 
 
@@ -235,13 +238,19 @@ def _seconds(value: Any) -> float:
 
 
 def _tidy(raw: Iterable[tuple[float, float, str]], begin: float = 0.0) -> list[Line]:
-    """Remove markup, empty lines and negative times and durations, and sort by time."""
+    """Remove markup, empty lines and negative times and durations, and sort by time.
+
+    A cue with several speakers becomes a line for each.
+    """
+    cues = list(raw)
+    spoken = turns([_BREAKS.sub("\n", text) for _, _, text in cues])
     lines = []
-    for raw_start, raw_end, text in raw:
+    for (raw_start, raw_end, _), texts in zip(cues, spoken, strict=True):
         start, end = raw_start - begin, raw_end - begin
-        plain = " ".join(_TAGS.sub("", _BREAKS.sub(" ", text)).split())
-        if plain and end >= 0:
-            lines.append(Line(Segment(max(0.0, start), max(start, end, 0.0)), plain))
+        for text in texts:
+            plain = " ".join(_TAGS.sub("", text).split())
+            if plain and end >= 0:
+                lines.append(Line(Segment(max(0.0, start), max(start, end, 0.0)), plain))
     return sorted(lines, key=lambda line: line.segment)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.algorithms import lexical
-from longtake.algorithms.passages import QUOTED, by_words, held, with_neighbours
+from longtake.algorithms.passages import QUOTED, by_words, held, occurrences, with_neighbours
 from longtake.types import Line, Segment
 
 
@@ -66,3 +66,38 @@ def test_a_text_with_another_number_does_not_hold_the_answer():
 )
 def test_a_language_is_named_only_if_its_words_stand_out(text, language):
     assert lexical.language_of(text) == language
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("fails", "failing", True),
+        ("meetings", "meet", True),
+        ("feeling", "feel", True),
+        ("thought", "thinks", True),
+        ("thinking", "thinks", True),
+        ("costs", "costing", True),
+        ("ipods", "ipod", True),
+        ("news", "new", False),
+        ("evening", "even", False),
+        ("best", "good", False),
+        ("is", "are", False),
+        ("", "s", False),
+    ],
+)
+def test_forms_of_a_word(one, other, same):
+    assert lexical.same_word(one, other) == lexical.same_word(other, one) == same
+
+
+def test_occurrences_by_hand():
+    lines = [
+        Line(Segment(0, 8), "Two red cars, a red"),
+        Line(Segment(9, 10), "car's door and redcar."),
+        Line(Segment(30, 31), "red"),
+        Line(Segment(40, 41), "car"),
+    ]
+    found = occurrences("red car", lines)
+    # a word lasts as long as it has letters: 14 letters in 8 seconds
+    assert [hit.segment.start for hit in found] == pytest.approx([3 / 14 * 8, 11 / 14 * 8])
+    assert found[1].text == "Two red cars, a red car's door and redcar."
+    assert occurrences("", lines) == occurrences("blue car", lines) == []

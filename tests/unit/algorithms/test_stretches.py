@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from longtake.algorithms.stretches import STEP, Talk, best_run, bm25, expected_best, speaker
+from longtake.algorithms.stretches import STEP, Talk, best_run, bm25, expected_best
 from longtake.types import Line, Segment
 
 
@@ -52,19 +52,6 @@ def test_a_named_speaker_leads_to_what_that_speaker_says():
     halves = len(both.texts) // 2
     assert both.find("What does Ben think of the case?").start >= halves * STEP
     assert both.find("What does Anna think of the case?").end <= halves * STEP
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("Project Manager: Right. Okay.", "Project Manager"),
-        ("it starts at 10:30 sharp", ""),
-        ("no name here", ""),
-    ],
-)
-def test_speaker_is_the_name_before_the_colon(text, name):
-    assert speaker(text)[0] == name
-    assert text.endswith(speaker(text)[1])
 
 
 def bags(texts):

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -132,6 +133,33 @@ def test_a_transcript_in_every_format(run, subtitled, tmp_path):
         assert run("transcript", subtitled, "--out", tmp_path / name)[0] == 0
         assert (tmp_path / name).read_text().startswith(begins)
     assert "Hello" not in ok(run("transcript", subtitled, "--within", "00:00:02.2-00:00:04"))
+
+
+def test_speakers_are_listed_renamed_and_searched(run, film_folder, tmp_path):
+    film = shutil.copy(FILMS[0].make(film_folder), tmp_path / "meeting.mp4")
+    texts = [
+        "<v Anna>Hello there.",
+        "<v Ben>Hello, Anna.",
+        "Nothing.",
+        "<v Ben>Bye.",
+        "<v Anna>So.",
+    ]
+    cues = [f"00:0{n}.000 --> 00:0{n}.900\n{text}\n" for n, text in enumerate(texts)]
+    Path(film).with_suffix(".vtt").write_text("\n".join(["WEBVTT\n", *cues]))
+    assert "  2  Ben  (2 lines" in ok(run("speakers", film))
+    code, _, err = run("speakers", film, "--name", "Bem=Dr Lee")
+    assert (code, "did you mean 'Ben'?" in err) == (2, True)
+    report = json.loads(ok(run("speakers", film, "--name", "2=Dr Lee", "--json")))
+    assert [row["name"] for row in report["speakers"]] == ["Anna", "Dr Lee"]
+    assert report["unknown_lines"] == 1
+    # a speaker can be renamed again, by the new name
+    assert "Dr Li" in ok(run("speakers", film, "--name", "Dr Lee=Dr Li"))
+    assert "[00:00:03] Dr Li: Bye." in ok(run("transcript", film))
+    lines = json.loads(ok(run("transcript", film, "--json")))["lines"]
+    assert [line["speaker"] for line in lines] == ["Anna", "Dr Li", None, "Dr Li", "Anna"]
+    found = json.loads(ok(run("search", film, "hello", "--by", "dr li", "--json")))
+    assert [hit["text"] for hit in found["films"][0]["hits"]] == ["Dr Li: Hello, Anna."]
+    assert "longtake speakers" in run("search", film, "hello", "--by", "Eve")[2]
 
 
 def test_a_transcript_never_replaces_the_film_or_its_subtitles(run, subtitled):

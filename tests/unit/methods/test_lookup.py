@@ -445,3 +445,44 @@ def test_words_that_were_perhaps_misheard_are_named_but_not_counted():
     assert answer.text.startswith("2 times in what is said")
     assert 'perhaps also 00:00:40 "To understand creative comments."' in answer.text
     assert len(answer.evidence) == 2
+
+
+def test_who_said_something_is_told_by_the_closest_line():
+    footage = TestFootage(400, lines=[*TALK, Line(Segment(340, 350), "Nobody: knows that.")])
+    answer, prompts = asked("Eve", Question("Who said that lunch is at noon in the hall?"), footage)
+    assert answer.text.startswith('Anna: "Lunch is at noon')
+    assert answer.evidence[0].text.startswith("Anna: Lunch is at noon")
+    assert prompts == []
+
+
+def test_who_said_something_is_unknown_if_two_said_it_or_nobody_is_named():
+    both = [*TALK, Line(Segment(340, 350), "Ben: Lunch is at noon in the large hall.")]
+    unnamed = [*TALK[:4], Line(Segment(340, 350), "Lunch is at noon in the large hall.")]
+    for lines in (both, unnamed):
+        question = Question("Who said that lunch is at noon in the large hall?")
+        answer, prompts = asked("Eve", question, TestFootage(400, lines=lines))
+        assert (answer.status, prompts) == ("abstained", [])
+        assert answer.reason.startswith("it is unknown who said it; the closest line is")
+
+
+def test_a_phrase_does_not_go_on_with_another_speaker():
+    lines = [
+        Line(Segment(0, 2), "Anna: That was creative"),
+        Line(Segment(2, 4), "Ben: Commons are fine."),
+        Line(Segment(4, 6), "Anna: commons of course."),
+        Line(Segment(6, 8), "Ben: Yes."),
+    ]
+    question = Question("How often is Creative Commons mentioned?")
+    answer, _ = asked("7", question, TestFootage(10, lines=lines))
+    (cited,) = answer.evidence
+    assert cited.text == "Anna: That was creative commons of course."
+
+
+def test_what_one_speaker_says_is_told_from_their_lines():
+    question = Question("How often does Anna mention the battery?")
+    answer, _ = asked("7", question, TestFootage(400, lines=TALK))
+    assert [cited.text for cited in answer.evidence] == [TALK[2].text]
+    question = Question("What did Ben say about the battery?")
+    _, prompts = asked("", question, TestFootage(400, lines=TALK))
+    assert "Ben: Then we take the plain battery" in prompts[0]
+    assert "Anna: A solar battery" not in prompts[0]

@@ -41,6 +41,7 @@ JSON_STAMPS = json.dumps(
     ]
 )
 EXPECTED = [Line(Segment(1.0, 2.5), "Hello, you there."), Line(Segment(60.0, 64.0), "Bye.")]
+NAMED = [Line(Segment(1.0, 2.5), "Ann: Hello, you there."), EXPECTED[1]]
 
 
 @pytest.mark.parametrize(
@@ -58,14 +59,14 @@ EXPECTED = [Line(Segment(1.0, 2.5), "Hello, you there."), Line(Segment(60.0, 64.
 )
 def test_formats(tmp_path, name, text):
     (tmp_path / name).write_text(text, encoding="utf-8")
-    assert read_subtitles(tmp_path / name) == EXPECTED
+    assert read_subtitles(tmp_path / name) == (NAMED if text == VTT else EXPECTED)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
 @pytest.mark.parametrize(("name", "text"), [("a.srt", SRT), ("a.vtt", VTT), ("a.ass", ASS)])
 def test_encodings(tmp_path, name, text, encoding):
     (tmp_path / name).write_bytes(text.encode(encoding))
-    assert read_subtitles(tmp_path / name) == EXPECTED
+    assert read_subtitles(tmp_path / name) == (NAMED if text == VTT else EXPECTED)
 
 
 def test_open_end_of_a_benchmark_line(tmp_path):

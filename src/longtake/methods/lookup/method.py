@@ -69,9 +69,11 @@ from longtake.algorithms.question_kinds import (
     answer_type,
     asks_for,
     asks_for_words,
+    asks_who_said,
     holds,
 )
 from longtake.algorithms.scope import scope
+from longtake.algorithms.speakers import by_speaker, speaker, speakers
 from longtake.algorithms.stretches import Talk
 from longtake.errors import check_least
 from longtake.footage.protocol import Footage
@@ -107,6 +109,10 @@ SHORT_SCREEN = 5
 BEARS = 0.35
 """Bearing from which a passage has to do with a question, measured by
 ``benchmarks/lookup_thresholds.py`` on the development half of the benchmark ``films``."""
+
+CLEARLY = 0.1
+"""Lead of the closest line over those of other speakers from which its speaker is named, chosen by
+``benchmarks/meeting_words.py`` on the meetings of half of the teams: none of them is wrong."""
 
 MAY_BEAR = 0.25
 """Bearing from which a passage is read as well, once another one clears :data:`BEARS`."""
@@ -172,13 +178,16 @@ class Lookup:
         passages = read(footage, stretch)  # 3
         phrase = asks_for_words(question)
         if phrase:
-            answer = every(question, phrase, passages, footage.duration, stretch)
+            asked_of = of_named_speaker(question.text, passages)
+            answer = every(question, phrase, asked_of, footage.duration, stretch)
             if answer.status == "answered" or asks_for(question) != "when":
                 return answer
         passages = [each for each in passages if not is_instruction(each.text, question.text)]
         spoken = [line for each in passages if each.source == "speech" for line in each.lines]
         if passages and stretch is None and not question.options and asks_for(question) == "about":
             return self.outline(footage, question, run)
+        if asks_who_said(question) and speakers(spoken):
+            return who(footage, asks_who_said(question), spoken)
         if spoken and not question.options and wants_account(question, spoken):
             answer = self.tell(footage, question, spoken, run)
             # what nobody says may be written
@@ -287,7 +296,9 @@ class Lookup:
         with step("search"):
             talk = Talk(lines, footage.duration, footage.meanings)
             stretch = talk.find(question.text)  # A
-            shown = closest(footage, question.text, utterances(lines), stretch, self.max_words)
+            own = of_named_speaker(question.text, [Passage("speech", (line,)) for line in lines])
+            spoken = utterances(lines_of(own))
+            shown = closest(footage, question.text, spoken, stretch, self.max_words)
         note("looked_up", lines=len(lines), passages=len(shown), stretch="")
         if not shown:
             return not_found(footage)
@@ -392,6 +403,43 @@ def alike(phrase: str, passages: Sequence[Passage], found: Sequence[Evidence]) -
     unsure = [line for line in lines if ranking.match(phrase, line.text) >= ranking.SURE]
     quoted = [f'{clock(line.segment.start)} "{line.text}"' for line in unsure]
     return f"; perhaps also {', '.join(quoted)}" if quoted else ""
+
+
+def of_named_speaker(question: str, passages: Sequence[Passage]) -> list[Passage]:
+    """What a speaker says of whom the question asks what, when or how often; else everything."""
+    spoken = [each for each in passages if each.source == "speech"]
+    for name in speakers(lines_of(spoken)):
+        verb = r"(?:\w+ )?(?:says?|said|mention|talk|tell|told|speak|spoke)"
+        if re.search(rf"\b{re.escape(name)} {verb}", question, re.IGNORECASE):
+            return [each for each in spoken if speaker(each.text)[0] == name]
+    return list(passages)
+
+
+def who(footage: Footage, about: str, lines: Sequence[Line]) -> Answer:
+    """Who says something, by the line that comes closest to it; unknown if that is not clear."""
+    keywords = lexical.lemmas([about])
+    best: dict[str, tuple[float, Line]] = {}
+    for name, own in by_speaker(lines).items():
+        # a sentence may be a small part of a line, or say little without the rest of it
+        said = [line for line in (*utterances(own), *own) if not is_aside(line)]
+        rows = footage.meanings([about, *(line.text for line in said)])
+        for line, closeness in zip(said, (rows[1:] @ rows[0]).tolist(), strict=True):
+            shared = sorted(keywords & lexical.lemmas([line.text]))
+            score = closeness + 0.1 * sum(map(lexical.idf, shared))
+            if name not in best or score > best[name][0]:
+                best[name] = (score, line)
+    order = sorted(best, key=lambda name: -best[name][0])
+    if not order or best[order[0]][0] < BEARS:
+        return not_found(footage)
+    name, (score, line) = order[0], best[order[0]]
+    lead = score - (best[order[1]][0] if len(order) > 1 else 0.0)
+    note("who_said", name=name, lead=round(lead, 4))
+    found = f'"{line.text}" at {clock(line.segment.start)}'
+    if not name or lead < CLEARLY:
+        reason = f"it is unknown who said it; the closest line is {found}"
+        return Answer(reason=reason, status="abstained")
+    evidence = Evidence(line.segment, "speech", f"{name}: {line.text}", round(score, 4))
+    return Answer(text=f"{name}: {found}", evidence=(evidence,))
 
 
 def lines_of(passages: Sequence[Passage]) -> list[Line]:

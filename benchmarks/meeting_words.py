@@ -1,0 +1,166 @@
+"""Occurrences and speakers in AMI meetings, without a model.
+
+    python benchmarks/meeting_words.py FOLDER        # as `longtake eval meetings --data FOLDER`
+
+Occurrences: 100 phrases of one to three words that a meeting holds twice or more, half of them
+asked for in another form of their last word, in lines of at most six words, as subtitles have them.
+The truth comes from the uncut turns of each speaker, by the endings of English words and a list.
+
+Speakers: the questions of ``meetings_who.tsv``, written by hand about lines that were drawn at
+random and say something; the speaker of the line is the truth.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+from longtake.algorithms.lexical import STOP
+from longtake.algorithms.passages import NEAR, occurrences
+from longtake.algorithms.question_kinds import asks_who_said
+from longtake.algorithms.speakers import by_speaker, speaker
+from longtake.evals.benchmarks.meetings import MeetingSource
+from longtake.methods.lookup.method import who
+from longtake.types import Line, Question, Segment
+
+WORD = re.compile(r"(?<!')[a-z]+(?:'[a-z]+)?")
+
+
+IRREGULAR = {
+    "make": {"made"},
+    "find": {"found"},
+    "feel": {"felt"},
+    "think": {"thought"},
+    "take": {"took", "taken"},
+    "give": {"gave", "given"},
+    "keep": {"kept"},
+    "come": {"came"},
+    "write": {"wrote", "written"},
+}
+"""Of the words that are drawn."""
+
+
+def forms(word: str) -> set[str]:
+    """Forms of a word that is a base form."""
+    stem = word.removesuffix("e")
+    doubled = word + word[-1]
+    made = {word, f"{word}s", f"{word}es", f"{word}ed", f"{word}ing", f"{stem}ed", f"{stem}ing"}
+    made |= {f"{doubled}ed", f"{doubled}ing"}
+    if word.endswith("y"):
+        made |= {f"{word[:-1]}ies", f"{word[:-1]}ied"}
+    return (made | IRREGULAR.get(word, set())) - {"united"}
+
+
+def truth(phrase: list[str], lines: list[Line]) -> int:
+    """How often one says the phrase, in any regular form, over all speakers."""
+    parts = ["|".join(sorted(forms(w) if w not in STOP else {w}, key=len)[::-1]) for w in phrase]
+    words = r"[^a-z']+".join(f"(?:{part})(?:'s)?" for part in parts)
+    pattern = re.compile(rf"(?<![a-z']){words}(?![a-z'])")
+    total = 0
+    for own in by_speaker(lines).values():
+        text, end = "", 0.0
+        for line in own:
+            text += (" " if line.segment.start - end <= NEAR else " 0 ") + line.text
+            end = line.segment.end
+        total += len(pattern.findall(text.lower().replace("_", " ")))
+    return total
+
+
+def cut(line: Line) -> list[Line]:
+    """A line as subtitles of at most six words."""
+    name, text = speaker(line.text)
+    words = text.split()
+    step = line.segment.duration / max(1, len(words))
+    parts = []
+    for first in range(0, len(words), 6):
+        some = words[first : first + 6]
+        start = line.segment.start + first * step
+        parts.append(Line(Segment(start, start + len(some) * step), f"{name}: {' '.join(some)}"))
+    return parts
+
+
+def words_of(line: Line) -> list[str]:
+    """The words of a line."""
+    return WORD.findall(speaker(line.text)[1].lower().replace("_", " "))
+
+
+def is_plain(word: str) -> bool:
+    """Whether a word may be a base form that somebody asks for."""
+    filler = word in STOP or word in ("yeah", "okay", "gonna", "wanna", "mean", "just", "really")
+    filler = filler or "'" in word or any(word in past for past in IRREGULAR.values())
+    return len(word) > 3 and not filler and not word.endswith(("s", "ed", "ing", "er", "est", "ly"))
+
+
+def repeated(lines: list[Line], size: int, others: set[str] | None) -> list[tuple[str, ...]]:
+    """Phrases that are said twice or more; with ``others``, whose last word has a form in it."""
+    grams: Counter[tuple[str, ...]] = Counter()
+    for line in lines:
+        grams.update(zip(*(words_of(line)[first:] for first in range(size)), strict=False))
+    usual = []
+    for gram, times in grams.items():
+        in_other_form = others is None or forms(gram[-1]) & others - {gram[-1]}
+        if times > 1 and is_plain(gram[0]) and is_plain(gram[-1]) and in_other_form:
+            usual.append(gram)
+    return usual
+
+
+def count_phrases(source: MeetingSource, meetings: list[str]) -> None:
+    """Print for how many phrases all occurrences are found, and no others."""
+    rng = random.Random(41)
+    spoken = {meeting: source.footage(meeting).speech() for meeting in meetings}
+    vocabulary = {word for lines in spoken.values() for line in lines for word in words_of(line)}
+    right = occurred = crossing = 0
+    for number in range(100):
+        lines = spoken[meetings[number % len(meetings)]]
+        # every second phrase is asked for in a form that somebody uses in some meeting
+        others = vocabulary if number % 2 else None
+        usual: list[tuple[str, ...]] = []
+        for size in range(1 + number % 3, 0, -1):
+            # not every meeting repeats three words in a row
+            usual = usual or repeated(lines, size, others)
+        phrase = rng.choice(sorted(usual))
+        asked = list(phrase)
+        if others is not None:
+            asked[-1] = rng.choice(sorted(forms(phrase[-1]) & vocabulary - {phrase[-1]}))
+        short = sorted((part for line in lines for part in cut(line)), key=lambda one: one.segment)
+        found, wanted = occurrences(" ".join(asked), short), truth(phrase, lines)
+        right += len(found) == wanted
+        occurred += wanted
+        crossing += sum(len(speaker(hit.text)[1].split()) > 6 for hit in found)
+        if len(found) != wanted:
+            print(f"  {' '.join(asked)}: {len(found)} found, {wanted} by the truth")
+    print(f"phrases: {right} of 100 right, {occurred} occurrences, {crossing} across lines")
+
+
+def ask_who(source: MeetingSource) -> None:
+    """Print how many speakers are right, wrong or unknown."""
+    outcomes: Counter[str] = Counter()
+    with (Path(__file__).parent / "meetings_who.tsv").open(encoding="utf-8") as file:
+        rows = list(csv.reader(file, delimiter="\t"))
+    for meeting, start, question in rows:
+        footage = source.footage(meeting)
+        lines = [each for each in footage.speech() if abs(each.segment.start - float(start)) < 0.02]
+        name = speaker(max(lines, key=lambda line: len(line.text)).text)[0]
+        answer = who(footage, asks_who_said(Question(question)), footage.speech())
+        named = speaker(answer.evidence[0].text)[0] if answer.evidence else "unknown"
+        outcome = "right" if named == name else "unknown" if named == "unknown" else "wrong"
+        outcomes[outcome] += 1
+        if outcome != "right":
+            print(f"  {meeting} {question} {named}, not {name}")
+    print(f"speakers: of {len(rows)} questions {dict(outcomes)}")
+
+
+def main() -> None:
+    """Print both."""
+    folder = Path(sys.argv[1])
+    source = MeetingSource(folder)
+    count_phrases(source, sorted(path.stem for path in (folder / "qmsum").rglob("*.json")))
+    ask_who(source)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Who speaks: the label at the beginning of a line, and which labels are speakers.
+
+A line carries its speaker in its text, ``Anna: We should begin.``, so that whatever shows, stores
+or quotes the line shows the speaker as well. Subtitles have other forms of labels, which
+:func:`turns` writes in this one. A label is a speaker if two lines have it: one may be the end of
+a sentence ("Remember this: …"). A line without such a label has no known speaker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from longtake.types import Line
+
+_NAME = r"[^\W\d_][\w .'’-]{0,40}"
+_SPEAKER = re.compile(rf"({_NAME}):\s+")
+# "- ANNA: …", ">> Anna: …", "[Anna] …", "(ANNA) …"
+_LABEL = re.compile(rf"(?:[-–—>]+\s*)?(?:({_NAME}):|[\[(]([^\W\d_a-z].{{0,40}}?)[\])]:?)\s+(?=\S)")
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s+([^<>:]{1,60})>")
+_NO_NAME = re.compile(r"(?:note|warning|question|answer|example|step|chapter|tip)\b", re.IGNORECASE)
+_SOUND = re.compile(
+    r".*\b(?:music|song|applause|laughter|noise|sounds?|silence|inaudible|crosstalk|foreign|\w+ing"
+    r"|laughs|sighs|gasps|cheers)\b",
+    re.IGNORECASE,
+)
+
+
+def speaker(text: str) -> tuple[str, str]:
+    """The label of a line, which may be its speaker, and what is said."""
+    match = _SPEAKER.match(text)
+    return (match[1], text[match.end() :]) if match else ("", text)
+
+
+def speakers(lines: Iterable[Line]) -> Counter[str]:
+    """The speakers of a film with their numbers of lines, in the order of their first lines."""
+    counts = Counter(speaker(line.text)[0] for line in lines)
+    return Counter({name: n for name, n in counts.items() if n > 1 and _may_be_name(name)})
+
+
+def by_speaker(lines: Iterable[Line]) -> dict[str, list[Line]]:
+    """The lines of each speaker without their names; those of unknown speakers under ``""``."""
+    lines = list(lines)
+    names = speakers(lines)
+    parts: dict[str, list[Line]] = {}
+    for line in lines:
+        name, words = speaker(line.text)
+        if name in names:
+            parts.setdefault(name, []).append(Line(line.segment, words))
+        else:
+            parts.setdefault("", []).append(line)
+    return parts
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """A line with the name that its speaker was given."""
+    label, words = speaker(text)
+    return f"{names[label]}: {words}" if label in names else text
+
+
+def turns(cues: Sequence[str]) -> list[list[str]]:
+    """What each speaker says in each cue of a subtitle file, as ``Anna: …``.
+
+    A name in a voice tag (``<v Anna>``) is a speaker; a label in the text is one if two cues have
+    it.
+    """
+    voices = {name.strip() for cue in cues for name in _VOICE.findall(cue)}
+    split = [_VOICE.sub(r"\n\1: ", cue).splitlines() for cue in cues]
+    labels = Counter(_label(row)[0] for rows in split for row in rows)
+    names = voices | {name for name, n in labels.items() if n > 1 and _may_be_name(name)}
+    return [_turns(rows, names) for rows in split]
+
+
+def _turns(rows: Sequence[str], names: set[str]) -> list[str]:
+    parts: list[str] = []
+    for row in filter(str.strip, rows):
+        label, words = _label(row)
+        if label in names:
+            parts.append(f"{label}: {words}")
+        elif parts:
+            parts[-1] = f"{parts[-1]} {row}"
+        else:
+            parts.append(row)
+    return parts
+
+
+def _label(row: str) -> tuple[str, str]:
+    match = _LABEL.match(row.strip())
+    if match is None or (match[2] and _SOUND.match(match[2])):
+        return "", row
+    return (match[1] or match[2]).strip(), row.strip()[match.end() :]
+
+
+def _may_be_name(label: str) -> bool:
+    return bool(label) and not _NO_NAME.match(label)
