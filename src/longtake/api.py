@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import queue
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
+
+from pydantic import BaseModel
 
 from longtake import config, registry
 from longtake._util.cancellation import Ended, Stop, check_stop, in_background, stopping
@@ -23,6 +25,7 @@ from longtake.index.film import Film
 from longtake.index.search import SearchResult, search, stretch_of
 from longtake.index.tasks import TASKS, SpeechTask, tasks
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.extraction import FilmTable, extract, read_schema
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
 from longtake.tracing.events import Event, Sink
@@ -238,6 +241,30 @@ class OpenFilm:
 
     ask = _result_of(stream)
 
+    def extract(
+        self,
+        /,
+        schema: Mapping[str, Any] | type[BaseModel],
+        *,
+        method: str | None = None,
+        model: str | Sequence[str] = (),
+        budget: BudgetSettings | None = None,
+        offline: bool = False,
+        cache: bool = True,
+        stop: Stop | None = None,
+    ) -> FilmTable:
+        """Extract a table: every cell is a value with its citation, or null.
+
+        ``schema`` is a JSON Schema or a class of pydantic that describes an object, or a list of
+        objects. The budget is for all cells; the other parameters are those of :meth:`stream`.
+        """
+        settings = _with(self.settings, budget=budget, verify=None)
+        models = (model,) if isinstance(model, str) else tuple(model)
+        assignment = ModelAssignment(models, offline=offline, replies=cache)
+        session = Session(settings, assignment.or_else(settings.answers.model))
+        with _stoppable(stop) as flag, session.under_way():
+            return extract(self.film, read_schema(schema), session, method, stop=flag)
+
     def search(
         self,
         /,
@@ -326,6 +353,7 @@ class AsyncFilm:
 
     ask = _twin(OpenFilm.ask)
     stream = _stream_twin(OpenFilm.stream)
+    extract = _twin(OpenFilm.extract)
     search = _twin(OpenFilm.search)
     index = _twin(OpenFilm.index)
     frames = _twin(OpenFilm.frames)

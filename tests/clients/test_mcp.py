@@ -36,6 +36,7 @@ TOOLS = {
     "transcript",
     "frames",
     "ask",
+    "extract",
     "wait",
     "cancel",
 }
@@ -91,6 +92,7 @@ HOSTILE = [
     ("ask", {"film": "FILM", "question": ""}, "at least 1"),
     ("ask", {"film": "FILM", "question": "Who?", "method": "os:system"}, "unknown method"),
     ("ask", {"film": "FILM", "question": "Who?", "options": ["one"]}, "2 to 26"),
+    ("extract", {"film": "FILM", "columns": {"type": "string"}}, "object with properties"),
     ("wait", {"handle": "../../run", "seconds": 1}, "no such handle"),
     ("wait", {"handle": "x", "seconds": 3600}, "less than or equal to 40"),
     ("cancel", {"handle": "nothing"}, "no such handle"),

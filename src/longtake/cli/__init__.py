@@ -82,6 +82,7 @@ COMMANDS = {
     "events": "Divide a film into blocks where its content changes.",
     "chapters": "Show a film's chapters, or export them.",
     "summary": "Summarise a film, with its chapters.",
+    "extract": "Extract a table from films: every cell is a value with its citation, or null.",
     "search": "Find moments by words: in speech, pictures and on-screen text.",
     "library": "Search and ask many films at once.",
     "eval": "Run a method on a benchmark and score it.",

@@ -8,6 +8,7 @@ answers while films are decoded. Both may be called from several threads at once
 from __future__ import annotations
 
 import contextvars
+import json
 import os
 import pickle
 import queue
@@ -28,6 +29,7 @@ from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.extraction import extract, read_schema
 from longtake.runner.history import with_carried
 from longtake.runner.session import Session
 from longtake.server.films import ServedFilms
@@ -123,7 +125,17 @@ class JobWorker:
             footage.pictures.build(
                 footage.pictures.layers(), _progress_callback(listener, "frames")
             )
+        if job.kind == "extract":
+            return self._extract(job, footage, listener, meter)
         return self._answer(job, footage, listener, meter)
+
+    def _extract(self, job: Job, footage: Footage, listener: JobListener, meter: Meter) -> Outcome:
+        """Extract a table from a film."""
+        session = open_session(self._options, job.ask, job.budget)
+        schema = read_schema(json.loads(job.ask.question))
+        with session.under_way(*self._sinks(job, listener, meter)):
+            table = extract(footage, schema, session, job.ask.method, stop=listener.stop)
+        return Outcome(table.result)
 
     def _answer(self, job: Job, footage: Footage, listener: JobListener, meter: Meter) -> Outcome:
         """Ask a film."""

@@ -32,7 +32,7 @@ from longtake.tracing.events import Event, Sink
 from longtake.types import Answer, QuestionKind, Usage
 
 RunState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled", "broken"]
-Kind: TypeAlias = Literal["ask", "index", "library"]
+Kind: TypeAlias = Literal["ask", "index", "library", "extract"]
 """A question to a film, the indexing of a film, or a question to the library."""
 ENDED = ("done", "failed", "cancelled", "broken")
 _ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{12}")
@@ -46,12 +46,16 @@ class JournalUnwritable(RunError):
     """A run cannot be stored, for example because the disk is full."""
 
 
+MAX_QUESTION = 8000
+"""Letters of a question, or of a schema."""
+
+
 class QuestionFields(BaseModel):
     """A question, and how to answer it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    question: str = Field(min_length=1, max_length=8000)
+    question: str = Field(min_length=1, max_length=MAX_QUESTION)
     where: str = Field(default="", max_length=1000)
     """Which films of the library are asked, as ``library ask --where`` takes it; empty: all."""
     options: tuple[str, ...] = Field(default=(), max_length=26)

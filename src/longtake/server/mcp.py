@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, BinaryIO, TypeVar
+from typing import Annotated, Any, BinaryIO, TypeVar
 
 from mcp.server.apps import Apps
 from mcp.server.mcpserver import Context, Image, MCPServer
@@ -481,6 +481,19 @@ def _add_asking(server: MCPServer, state: ServerState) -> None:
             return state.pool.start(asked)
 
         return RunReference(handle=call(start).id)
+
+    @server.tool(annotations=WORKS)
+    def extract(
+        film: FilmId,
+        columns: Annotated[
+            dict[str, Any], Field(description="A JSON Schema of an object, or a list of objects.")
+        ],
+    ) -> RunReference:
+        """Extract a table from a film; returns a handle at once. Then call wait.
+
+        The answer is JSON: every cell a value with its citation, or null.
+        """
+        return RunReference(handle=call(lambda: state.start_extract(film, columns)).id)
 
     @server.tool(annotations=READS, meta={"ui": {"resourceUri": ANSWER_PAGE}})
     async def wait(

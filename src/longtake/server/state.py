@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException, Request
 from filelock import FileLock, Timeout
 
+from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.index.store import private_folder
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.extraction import read_schema
 from longtake.server.films import ServedFilms, Uploads
-from longtake.server.journal import Journal, RunRecord
+from longtake.server.journal import MAX_QUESTION, Ask, Journal, RunRecord
 from longtake.server.library import ServedLibrary, Watcher
 from longtake.server.options import ServeOptions
 from longtake.server.runs import RunPool, ServerRun
@@ -40,6 +43,29 @@ class ServerState:
         """The method of a question that names neither a method nor models."""
         models = ModelAssignment(self.options.models)
         return models.or_else(self.options.settings.answers.model).default_method
+
+    def start_extract(
+        self,
+        film: str,
+        schema: Mapping[str, Any],
+        method: str | None = None,
+        models: tuple[str, ...] = (),
+        budget: BudgetSettings | None = None,
+    ) -> ServerRun:
+        """Queue the extraction of a table; the schema is the question."""
+        read_schema(schema)
+        text = json.dumps(schema, ensure_ascii=False)
+        if len(text) > MAX_QUESTION:
+            raise ConfigError(f"the schema has {len(text)} letters, more than {MAX_QUESTION}")
+        ask = Ask(
+            film=self.catalog.file(film).id,
+            question=text,
+            method=method or self.default_method,
+            models=models,
+            budget=budget or BudgetSettings(),
+            index_first=False,
+        )
+        return self.pool.start(ask, kind="extract")
 
     def close(self) -> None:
         """End what is under way."""

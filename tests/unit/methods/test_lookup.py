@@ -257,6 +257,11 @@ def test_a_long_talk_is_told_about_in_several_sentences(question, seconds, expec
     assert wants_account(Question(question), spoken) == expected
 
 
+def test_what_was_given_as_a_fact_is_told_in_one_line():
+    spoken = [Line(Segment(0, 5), "one"), Line(Segment(895, 900), "two")]
+    assert not wants_account(Question("What is the battery like?", kind="fact"), spoken)
+
+
 def test_long_options_are_not_searched_for():
     long = tuple(f"{word} and then all of them went home to eat and to sleep well" for word in "ab")
     footage = TestFootage(400, lines=TALK)

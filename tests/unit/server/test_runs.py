@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import threading
 from dataclasses import replace
 
@@ -240,3 +241,21 @@ def test_estimates_send_nothing(client, film):
     estimates = client.post("/api/v1/estimate", json=body).json()
     assert [each["method"] for each in estimates] == ["blind", "uniform"]
     assert client.get("/api/v1/runs").json()["runs"] == []
+
+
+def test_a_table_is_extracted_as_a_run(client, film):
+    schema = {"type": "object", "properties": {"who": {"type": "string"}}}
+    path = f"/api/v1/films/{film}/extract"
+    started = client.post(path, json={"schema": schema, "method": "uniform"})
+    assert started.status_code == 202, started.text
+    run = started.json()["run"]["id"]
+    assert read_stream(client, run)[-1][2]["state"] == "done"
+    record = client.get(f"/api/v1/runs/{run}").json()["run"]
+    table = json.loads(record["answer"]["text"])
+    assert record["kind"] == "extract"
+    assert set(table["data"]) == {"who"}
+    assert (table["data"]["who"] is None) == (not record["answer"]["evidence"])
+    wrong = client.post(path, json={"schema": {"type": "string"}})
+    assert (wrong.status_code, "object with properties" in wrong.text) == (422, True)
+    long = {"type": "object", "properties": {"a": {"type": "string", "title": "x" * 9000}}}
+    assert client.post(path, json={"schema": long}).status_code == 422

@@ -331,6 +331,8 @@ def wants_account(question: Question, spoken: Sequence[Line]) -> bool:
 
     In a long talk, a single line seldom tells what something is like; it may tell who, or how many.
     """
+    if question.kind == "fact":
+        return False  # what was given as a fact is told in one line
     is_long = spoken[-1].segment.end - spoken[0].segment.start >= LONG_TALK
     kind = asks_for(question)
     if kind == "fact":

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from longtake.config import BudgetSettings
 from longtake.index.film import Film
 from longtake.index.search import SearchHit, search
 from longtake.index.tasks import tasks
@@ -159,6 +160,26 @@ def index(film: str, state: StateParam) -> RunHandle:
     # an unknown id is 404 before it can be too long for an ask
     ask = Ask(film=state.catalog.file(film).id, question="index")
     return handle(state.pool.start(ask, kind="index"))
+
+
+class TableFields(BaseModel):
+    """A table to extract, and how."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    columns: dict[str, Any] = Field(alias="schema")
+    """A JSON Schema of one object, or of a list of objects."""
+    method: str | None = None
+    models: tuple[str, ...] = ()
+    budget: BudgetSettings = BudgetSettings()
+
+
+@router.post("/films/{film}/extract", status_code=202)
+def extract(film: str, wanted: TableFields, state: StateParam) -> RunHandle:
+    """Extract a table; the text of the answer is JSON with values and citations."""
+    return handle(
+        state.start_extract(film, wanted.columns, wanted.method, wanted.models, wanted.budget)
+    )
 
 
 @router.delete("/films/{film}")

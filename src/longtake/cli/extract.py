@@ -1,0 +1,152 @@
+"""``longtake extract``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longtake import registry
+from longtake._util import visible
+from longtake._util.timecode import clock
+from longtake.cli.indexing import show_notes
+from longtake.cli.options import (
+    FILE,
+    answering_options,
+    check_models,
+    common,
+    question_method_option,
+)
+from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
+from longtake.errors import ConfigError, MediaError
+from longtake.footage.protocol import Footage
+from longtake.library import Library
+from longtake.runner.extraction import FilmTable, read_schema
+from longtake.runner.extraction import extract as extract_table
+from longtake.runner.films import open_film
+from longtake.runner.session import Session
+from longtake.video.container import films_in
+
+TABLE = Kind("a table that extract wrote", (b"film,", b'{\n  "schema"'))
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="FILM...")
+@click.option("--schema", "place", required=True, type=FILE, metavar="FILE", help="A JSON Schema.")
+@click.option("--library", "everywhere", is_flag=True, help="Every film of the library.")
+@click.option("--out", type=FILE, metavar="FILE", help="Write a .csv or .json file instead.")
+@question_method_option
+@common
+@answering_options
+def extract(
+    names: tuple[str, ...],
+    place: Path,
+    everywhere: bool,
+    out: Path | None,
+    method: str | None,
+    session: Session,
+    as_json: bool,
+) -> None:
+    """Extract a table from films: every cell is a value with its citation, or null.
+
+    The schema describes an object, for one row per film, or a list of objects. Its properties are
+    text, numbers, yes or no, or a choice (enum); their descriptions say what to look for, and may
+    be questions. A value that no moment of the film supports is null. A budget is for all cells of
+    a film.
+
+    \b
+    Example:
+      longtake extract meeting.mp4 --schema decisions.json --out decisions.csv
+      longtake extract talks/ --schema talk.json --json
+    """
+    schema = read_schema(_read(place))
+    if out is not None:
+        if out.suffix.lower() not in (".csv", ".json"):
+            raise ConfigError(f"{out}: name a .csv or .json file")
+        check_place(out, TABLE, inputs=(place,))
+    if bool(names) == everywhere:
+        raise ConfigError("name films, or pass --library")
+    chosen = method or session.assignment.default_method
+    check_models(session, ("llm",) if schema.many else registry.methods.get(chosen).roles)
+    if schema.forbids_null:
+        say(f"may be null although the schema forbids it: {', '.join(schema.forbids_null)}")
+    tables = []
+    for name, footage in _films(names, session):
+        with show_notes(), session.under_way(), progress(f"reading {name}"):
+            tables.append((name, extract_table(footage, schema, session, chosen)))
+    cells, nulls = (sum(getattr(t, n) for _, t in tables) for n in ("cells", "nulls"))
+    whole = {
+        "schema": schema.output,
+        "films": [{**table.plain, "film": name} for name, table in tables],
+    }
+    if out is not None and out.suffix.lower() == ".json":
+        write_text(out, json.dumps(whole, ensure_ascii=False, indent=2) + "\n")
+    elif out is not None:
+        write_text(out, as_csv(tables))
+    elif as_json:
+        emit_json(whole)
+    else:
+        _show(tables)
+    say(f"{cells} cells, {nulls} of them null: no moment supports a value")
+
+
+def _read(place: Path) -> Any:
+    try:
+        return json.loads(place.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{place}: cannot be read ({error.strerror or error})") from error
+    except ValueError as error:
+        raise ConfigError(f"{place}: malformed JSON ({error})") from error
+
+
+def _films(names: Sequence[str], session: Session) -> Iterator[tuple[str, Footage]]:
+    if not names:
+        library = Library(settings=session.settings)
+        entries = library.entries()
+        if not entries:
+            raise ConfigError("the library is empty: longtake library add FOLDER")
+        for entry in entries:
+            yield entry.name, library.footage(entry)
+    for name in names:
+        files = [found.path for found in films_in([Path(name)])] if Path(name).is_dir() else []
+        if Path(name).is_dir() and not files:
+            raise MediaError(name, "not_found", "no films in this folder")
+        for path in files or [Path(name)]:
+            yield str(path), open_film(path, session.settings)
+
+
+def as_csv(tables: Sequence[tuple[str, FilmTable]]) -> str:
+    """A line per row: the film, and per column its value, the time and the words behind it."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = [column.name for column in tables[0][1].schema.columns]
+    head = [f"{name}{part}" for name in columns for part in ("", " at", " quote")]
+    writer.writerow(["film", *head])
+    for film, table in tables:
+        for row in table.rows:
+            cells = []
+            for name in columns:
+                cited = row[name].evidence
+                time = "" if cited is None else clock(cited.segment.start)
+                cells += [row[name].value, time, "" if cited is None else cited.text]
+            writer.writerow([film, *cells])
+    return text.getvalue()
+
+
+def _show(tables: Sequence[tuple[str, FilmTable]]) -> None:
+    for film, table in tables:
+        click.echo(visible(film))
+        for row in table.rows:
+            for name, cell in row.items():
+                cited = cell.evidence
+                where = "" if cited is None else f"  [{clock(cited.segment.start)}]"
+                click.echo(
+                    visible(f"  {name}: {json.dumps(cell.value, ensure_ascii=False)}{where}")
+                )
+            if table.schema.many:
+                click.echo()

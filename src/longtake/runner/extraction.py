@@ -1,0 +1,420 @@
+"""Extracts a table from a film: every cell is a value with the moment that it rests on, or null.
+
+::
+
+    1  columns ← the properties of a JSON Schema: of one object, or of the objects in a list
+    2  one object: each column is a question to the method, with its choices as options, checked as
+       every answer is; a value is what the answer holds of the column's type
+    3  a list: a model reads the passages that bear on any column, part by part, and names the rows
+       in each; a value is kept if a passage of its part holds it
+    4  a value that no moment supports, or that the schema forbids, is null
+
+One budget is for all cells of a film; those that it does not reach are null.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+from pydantic import BaseModel, Field, create_model
+
+from longtake._util.cancellation import Stop
+from longtake.agents.answer import sentences
+from longtake.agents.run import Run
+from longtake.algorithms import lexical
+from longtake.algorithms.evidence import contradicts, is_instruction, numbers
+from longtake.algorithms.passages import SURE, held
+from longtake.algorithms.question_kinds import asks_for, asks_for_words
+from longtake.errors import BudgetSpent, ConfigError
+from longtake.footage.protocol import Footage
+from longtake.llm.budget import Ledger
+from longtake.llm.structured.ask import ask
+from longtake.methods.lookup.method import Passage, bearing, choose, numbered, read
+from longtake.runner.session import Session, solve
+from longtake.tracing.events import note, step
+from longtake.types import Answer, Evidence, Question, Result, Usage
+
+Value: TypeAlias = str | float | int | bool | None
+Kind: TypeAlias = Literal["string", "number", "integer", "boolean"]
+RULES = ("enum", "minimum", "maximum", "minLength", "maxLength", "pattern")
+"""Keywords of JSON Schema that restrict a value, of those that are read."""
+WORDS_ABOUT = ("title", "description", "default", "examples", "$comment", "deprecated")
+"""Keywords that restrict nothing."""
+PART_WORDS = 250
+"""Words of passages in which a model looks for rows at once: a small one loses rows in more."""
+MAX_PASSAGES, MAX_FOUND = 2000, 24
+"""Passages whose meaning is compared with a column (as in lookup), and those that are read."""
+ABOUT = 0.5
+"""Share of the question's words, weighted by rarity, that a cited line of speech holds."""
+_NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A property of a schema."""
+
+    name: str
+    kind: Kind
+    about: str
+    """What to look for: its description, or its name in words."""
+    rules: Mapping[str, Any]
+
+    @property
+    def question(self) -> Question:
+        """The question whose answer is the value."""
+        # a description may be a question already
+        text = self.about if self.about.endswith("?") else f"What is the {self.about}?"
+        choices = self.rules.get("enum") or (("yes", "no") if self.kind == "boolean" else ())
+        question = Question(text, tuple(map(str, choices)) if len(choices) > 1 else ())
+        # a cell has no room for an account
+        return question if asks_for(question) == "count" else replace(question, kind="fact")
+
+    def value(self, text: str) -> Value:
+        """What a text holds of this column's type; ``None`` if nothing, or nothing allowed."""
+        text = text.strip()
+        value: Value = text or None
+        if "enum" in self.rules:
+            chosen = [each for each in self.rules["enum"] if str(each).lower() == text.lower()]
+            value = chosen[0] if chosen else None
+        elif self.kind == "boolean":
+            value = {"yes": True, "true": True, "no": False, "false": False}.get(text.lower())
+        elif self.kind != "string":
+            value = _number(text, whole=self.kind == "integer")
+        return value if value is not None and self._allows(value) else None
+
+    def _allows(self, value: Value) -> bool:
+        rules, inf = self.rules, float("inf")
+        if isinstance(value, str):
+            fits = rules.get("minLength", 0) <= len(value) <= rules.get("maxLength", inf)
+            return fits and re.search(rules.get("pattern", ""), value) is not None
+        if isinstance(value, bool) or value is None:
+            return True
+        return bool(rules.get("minimum", -inf) <= value <= rules.get("maximum", inf))
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The schema of a cell: as given, and null."""
+        enum = {"enum": [*self.rules["enum"], None]} if "enum" in self.rules else {}
+        return {"type": [self.kind, "null"], **self.rules, **enum}
+
+
+def _number(text: str, *, whole: bool) -> float | int | None:
+    """The number that a text states; ``None`` if it states none or several."""
+    stated = {float(each.text) for each in numbers(text)}
+    if not stated and text.lower().strip(" .") == "one":
+        stated = {1.0}
+    if len(stated) != 1:
+        return None
+    (value,) = stated
+    if value.is_integer():
+        return int(value)
+    return None if whole else value
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """The columns of a table, and whether it has several rows."""
+
+    columns: tuple[Column, ...]
+    many: bool
+    given: Mapping[str, Any]
+    """The schema as it was given."""
+
+    @property
+    def forbids_null(self) -> list[str]:
+        """The columns whose schema has no null, which every cell may be."""
+        listed = _object(self.given, self.given)[0].get("properties", {})
+        return [name for name, each in listed.items() if not _split(each, self.given)[1]]
+
+    @property
+    def output(self) -> dict[str, Any]:
+        """The schema of what is extracted: the given one, in which every cell may be null."""
+        names = [column.name for column in self.columns]
+        row = {
+            "type": "object",
+            "properties": {column.name: column.schema for column in self.columns},
+            "required": names,
+            "additionalProperties": False,
+        }
+        return {"type": "array", "items": row} if self.many else row
+
+
+def read_schema(given: Any) -> TableSchema:
+    """The table that a JSON Schema or a class of pydantic describes."""
+    if isinstance(given, type) and issubclass(given, BaseModel):
+        given = given.model_json_schema()
+    if not isinstance(given, Mapping):
+        raise ConfigError("the schema must be an object of JSON Schema")
+    row, many = _object(given, given)
+    properties = row.get("properties")
+    if row.get("type") != "object" or not isinstance(properties, Mapping) or not properties:
+        raise ConfigError(
+            "the schema must describe an object with properties, or a list of such objects:"
+            ' {"type": "object", "properties": {"price": {"type": "number"}}}'
+        )
+    columns = [_column(name, each, given) for name, each in properties.items()]
+    return TableSchema(tuple(columns), many, given)
+
+
+def _object(schema: Any, root: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    """The schema of a row, and whether there are several."""
+    schema = _resolved(schema, root)
+    if schema.get("type") == "array":
+        return _resolved(schema.get("items"), root), True
+    return schema, False
+
+
+def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema with its reference into ``$defs`` followed."""
+    if isinstance(schema, Mapping) and "$ref" in schema:
+        name = str(schema["$ref"]).removeprefix("#/$defs/")
+        target = root.get("$defs", {}).get(name)
+        if not isinstance(target, Mapping) or "$ref" in target:
+            raise ConfigError(f"the schema refers to {schema['$ref']}, which is not in its $defs")
+        return {**target, **{key: each for key, each in schema.items() if key != "$ref"}}
+    if not isinstance(schema, Mapping):
+        raise ConfigError("every schema within the schema must be an object")
+    return schema
+
+
+def _split(schema: Any, root: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    """The schema of a value, and whether it may be null as well."""
+    schema = _resolved(schema, root)
+    choices = schema.get("anyOf")
+    if isinstance(choices, list):
+        others = [each for each in choices if each != {"type": "null"}]
+        if len(others) == 1:
+            about = {key: each for key, each in schema.items() if key != "anyOf"}
+            return {**_resolved(others[0], root), **about}, len(choices) > 1
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        left = [each for each in kinds if each != "null"]
+        return {**schema, "type": left[0] if len(left) == 1 else left}, "null" in kinds
+    return schema, False
+
+
+def _column(name: str, schema: Any, root: Mapping[str, Any]) -> Column:
+    plain = _split(schema, root)[0]
+    kind = plain.get("type", "string" if "enum" in plain else None)
+    if kind not in get_args(Kind):
+        raise ConfigError(
+            f"the schema's property {name} is of type {kind}; a cell is one of"
+            f" {', '.join(get_args(Kind))}, or null",
+            key=name,
+        )
+    unknown = [key for key in plain if key not in ("type", *RULES, *WORDS_ABOUT)]
+    if unknown:
+        raise ConfigError(
+            f"the schema's property {name} has {unknown[0]}; of what restricts a value,"
+            f" {', '.join(RULES)} are understood",
+            key=name,
+        )
+    rules = {key: plain[key] for key in RULES if key in plain}
+    if "enum" in rules:
+        rules["enum"] = [each for each in rules["enum"] if each is not None]
+    in_words = " ".join(_NAME.findall(name)).lower() or name
+    return Column(name, kind, str(plain.get("description") or in_words).strip(), rules)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value and what supports it; both are ``None``, or neither."""
+
+    value: Value = None
+    evidence: Evidence | None = None
+
+
+@dataclass(frozen=True)
+class FilmTable:
+    """What was extracted from one film."""
+
+    film: str
+    schema: TableSchema
+    rows: tuple[Mapping[str, Cell], ...]
+    usage: Usage
+    models: Mapping[str, str]
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return len(self.rows) * len(self.schema.columns)
+
+    @property
+    def nulls(self) -> int:
+        """How many of them no moment supports."""
+        return sum(cell.value is None for row in self.rows for cell in row.values())
+
+    @property
+    def data(self) -> Any:
+        """The values alone: valid against :attr:`TableSchema.output`."""
+        rows = [{name: cell.value for name, cell in row.items()} for row in self.rows]
+        return rows if self.schema.many else rows[0]
+
+    @property
+    def result(self) -> Result:
+        """The table as a run's result: JSON, with every citation."""
+        cited = [cell.evidence for row in self.rows for cell in row.values() if cell.evidence]
+        answer = Answer(text=json.dumps(self.plain, ensure_ascii=False), evidence=tuple(cited))
+        return Result(answer, self.usage, "extract", self.models)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Values and citations as JSON."""
+        citations = []
+        for row in self.rows:
+            cited = {name: cell.evidence and asdict(cell.evidence) for name, cell in row.items()}
+            citations.append(cited)
+        return {
+            "film": self.film,
+            "data": self.data,
+            "citations": citations if self.schema.many else citations[0],
+            "cells": self.cells,
+            "nulls": self.nulls,
+        }
+
+
+def extract(
+    footage: Footage,
+    schema: TableSchema,
+    session: Session,
+    method: str | None = None,
+    *,
+    stop: Stop | None = None,
+) -> FilmTable:
+    """The table that a schema asks for, from a film; events go to the active stream."""
+    if schema.many:
+        run = session.reader(folder=footage.replies_folder, stop=stop)
+        rows = _rows(footage, schema.columns, run)
+        return FilmTable(footage.name, schema, tuple(rows), run.usage, run.names)
+    opened = session.method(method or session.assignment.default_method, discover=True)
+    # one budget for all cells
+    ledger = Ledger(session.settings.budget)
+    run = session.run(opened, footage, ledger=ledger, stop=stop)
+    row = {}
+    for column in schema.columns:  # 2
+        check = session.settings.answers.verify
+        answer = solve(opened, footage, column.question, run, check=check).answer
+        given = answer.evidence if answer.status == "answered" else ()
+        row[column.name] = _supported(column, answer.text, _about(column, given))
+    return FilmTable(footage.name, schema, (row,), run.usage, run.names)
+
+
+def _about(column: Column, evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The citations without what is said about something else: of two prices, one is another's.
+
+    A sign or a picture does not name what it is about.
+    """
+    question = column.question
+    asked = lexical.lemmas([asks_for_words(question) or question.text])
+    return [
+        each for each in evidence if each.source != "speech" or held("", asked, each.text) >= ABOUT
+    ]
+
+
+def _supported(column: Column, text: str, evidence: Sequence[Evidence]) -> Cell:
+    """The value that an answer holds, with the first of its citations that states it."""
+    counts = asks_for(column.question) == "count"
+    if counts and not any(_states(text, each) for each in evidence):
+        # a count that is not told is the number of moments, not one that a model names
+        moments = str(len(evidence))
+        text = moments if moments in {each.text for each in numbers(text)} else ""
+    elif column.kind in ("number", "integer"):
+        # a number is read, not judged; what a picture shows has no words
+        evidence = [each for each in evidence if not each.text or _states(text, each)]
+    elif not column.question.options and len(sentences(text)) > 1:
+        # a cell has room for the sentence that says most about the question
+        asked = lexical.lemmas([column.question.text])
+        text = max(sentences(text), key=lambda sentence: held("", asked, sentence))
+    value = column.value(text)
+    return Cell() if value is None or not evidence else Cell(value, evidence[0])
+
+
+def _states(text: str, evidence: Evidence) -> bool:
+    """Whether a cited line states a number of an answer."""
+    wanted = {each.text for each in numbers(text)}
+    return any(wanted & each.forms for each in numbers(evidence.text))
+
+
+def _rows(footage: Footage, columns: Sequence[Column], run: Run) -> list[dict[str, Cell]]:
+    """The rows that a model finds in what is said and shown, as far as the budget goes."""
+    rows: dict[tuple[Value, ...], dict[str, Cell]] = {}
+    try:
+        for part in run.on_time(lambda: _parts(footage, columns)):
+            named = run.on_time(lambda part=part: _named(columns, part, run))  # type: ignore[misc]
+            for values in named:
+                row = _held(columns, values, part)
+                key = tuple(cell.value for cell in row.values())
+                # the same row is often named twice, and one without values is none
+                if any(value is not None for value in key):
+                    rows.setdefault(key, row)
+    except BudgetSpent as spent:
+        note("budget_spent", why=str(spent))
+    return list(rows.values())
+
+
+def _parts(footage: Footage, columns: Sequence[Column]) -> list[list[Passage]]:
+    """The passages that bear on any column, in parts that a model reads at once."""
+    with step("search"):
+        passages = [each for each in read(footage, None) if not is_instruction(each.text)]
+        found: set[int] = set()
+        for column in columns if passages else ():
+            scores = bearing(footage, [column.about], passages, MAX_PASSAGES)
+            found |= set(choose(scores, passages, MAX_FOUND, 1))
+    parts: list[list[Passage]] = []
+    words = PART_WORDS
+    for number in sorted(found, key=lambda number: passages[number].segment):
+        length = len(passages[number].text.split())
+        if words + length > PART_WORDS:
+            parts.append([])
+            words = 0
+        parts[-1].append(passages[number])
+        words += length
+    return parts
+
+
+def _named(columns: Sequence[Column], part: Sequence[Passage], run: Run) -> list[dict[str, str]]:
+    """The values that a model names, row by row."""
+    fields: Any = {
+        column.name: (str, Field("", description=column.about + _choices(column)))
+        for column in columns
+    }
+    row = create_model("Row", **fields)
+    table: Any = create_model("Rows", rows=(list[row], Field(description="one per item")))  # type: ignore[valid-type]
+    with step("read"):
+        reply = ask(
+            run["llm"], "shared/rows", table, default=None, max_tokens=400, passages=numbered(part)
+        )
+    return [] if reply is None else [each.model_dump() for each in reply.rows]
+
+
+def _choices(column: Column) -> str:
+    return f" ({', '.join(map(str, column.question.options))})" if column.question.options else ""
+
+
+def _held(
+    columns: Sequence[Column], values: Mapping[str, str], part: Sequence[Passage]
+) -> dict[str, Cell]:
+    """The values that passages hold, each with the passage that holds most of the row."""
+    of_row = lexical.lemmas(values.values())
+
+    def share(passage: Passage) -> float:
+        return held("", of_row, passage.text)
+
+    ranked = sorted(part, key=share, reverse=True)
+    row = {}
+    for column in columns:
+        text = values[column.name]
+        evidence = [
+            Evidence(each.segment, each.source, each.text)
+            for each in ranked
+            # "no" is said in many lines, none of which is about the column
+            if column.kind != "boolean"
+            and (column.kind != "string" or held(text, lexical.lemmas([text]), each.text) >= SURE)
+            and contradicts(text, each.text, column.about) is None
+        ]
+        row[column.name] = _supported(column, text, evidence)
+    return row
