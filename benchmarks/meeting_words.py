@@ -1,6 +1,6 @@
 """Occurrences and speakers in AMI meetings, without a model.
 
-    python benchmarks/meeting_words.py FOLDER        # as `longtake eval meetings --data FOLDER`
+    python benchmarks/meeting_words.py FOLDER [SEED]    # as `longtake eval meetings --data FOLDER`
 
 Occurrences: 100 phrases of one to three words that a meeting holds twice or more, half of them
 asked for in another form of their last word, in lines of at most six words, as subtitles have them.
@@ -17,6 +17,7 @@ import random
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from longtake.algorithms.lexical import STOP
@@ -55,19 +56,19 @@ def forms(word: str) -> set[str]:
     return (made | IRREGULAR.get(word, set())) - {"united"}
 
 
-def truth(phrase: list[str], lines: list[Line]) -> int:
-    """How often one says the phrase, in any regular form, over all speakers."""
+def truth(phrase: Sequence[str], lines: list[Line]) -> Counter[str]:
+    """How often each speaker says the phrase, in any form."""
     parts = ["|".join(sorted(forms(w) if w not in STOP else {w}, key=len)[::-1]) for w in phrase]
     words = r"[^a-z']+".join(f"(?:{part})(?:'s)?" for part in parts)
     pattern = re.compile(rf"(?<![a-z']){words}(?![a-z'])")
-    total = 0
-    for own in by_speaker(lines).values():
+    counts: Counter[str] = Counter()
+    for name, own in by_speaker(lines).items():
         text, end = "", 0.0
         for line in own:
             text += (" " if line.segment.start - end <= NEAR else " 0 ") + line.text
             end = line.segment.end
-        total += len(pattern.findall(text.lower().replace("_", " ")))
-    return total
+        counts[name] = len(pattern.findall(text.lower().replace("_", " ")))
+    return +counts
 
 
 def cut(line: Line) -> list[Line]:
@@ -110,7 +111,7 @@ def repeated(lines: list[Line], size: int, others: set[str] | None) -> list[tupl
 
 def count_phrases(source: MeetingSource, meetings: list[str]) -> None:
     """Print for how many phrases all occurrences are found, and no others."""
-    rng = random.Random(41)
+    rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 41)
     spoken = {meeting: source.footage(meeting).speech() for meeting in meetings}
     vocabulary = {word for lines in spoken.values() for line in lines for word in words_of(line)}
     right = occurred = crossing = 0
@@ -127,12 +128,13 @@ def count_phrases(source: MeetingSource, meetings: list[str]) -> None:
         if others is not None:
             asked[-1] = rng.choice(sorted(forms(phrase[-1]) & vocabulary - {phrase[-1]}))
         short = sorted((part for line in lines for part in cut(line)), key=lambda one: one.segment)
-        found, wanted = occurrences(" ".join(asked), short), truth(phrase, lines)
-        right += len(found) == wanted
-        occurred += wanted
+        found = occurrences(" ".join(asked), short)
+        by_name, wanted = Counter(speaker(hit.text)[0] for hit in found), truth(phrase, lines)
+        right += by_name == wanted
+        occurred += wanted.total()
         crossing += sum(len(speaker(hit.text)[1].split()) > 6 for hit in found)
-        if len(found) != wanted:
-            print(f"  {' '.join(asked)}: {len(found)} found, {wanted} by the truth")
+        if by_name != wanted:
+            print(f"  {' '.join(asked)}: {dict(by_name)} found, {dict(wanted)} by the truth")
     print(f"phrases: {right} of 100 right, {occurred} occurrences, {crossing} across lines")
 
 

@@ -272,15 +272,19 @@ class OpenFilm:
         *,
         within: Segment | None = None,
         top: int = 10,
+        by: str = "",
         on_progress: OnProgress | None = None,
         stop: Stop | None = None,
     ) -> SearchResult:
-        """Find the moments that match a text best; a new film is looked at and heard first."""
+        """Find the moments that match a text best; a new film is looked at and heard first.
+
+        With ``by``, only what that speaker says is searched.
+        """
         with _stoppable(stop):
             pictures = self.film.pictures
             pictures.build(pictures.layers(), _advance("frames", on_progress))
             SpeechTask(self.film, within).build(_advance("speech", on_progress))
-            return search(self.film, text, within=within, top=top)
+            return search(self.film, text, within=within, top=top, by=by)
 
     def index(
         self,
