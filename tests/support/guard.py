@@ -31,6 +31,9 @@ FUNCTIONS = {
 """What tests like to replace."""
 OTHERS = ("PYTEST_CURRENT_TEST", "LD_LIBRARY_PATH")
 """Variables that pytest sets, and OpenCV when it is imported."""
+SILENCED = "RapidOCR"
+"""The logger that reading text silences for good, perhaps in a thread that one test leaves to the
+next."""
 
 _hooks: list[Callable[..., Any]] = []
 _told: set[str] = set()
@@ -86,7 +89,7 @@ def process_state() -> dict[str, Mapping[str, object]]:
         "logger": {
             name: (logger.disabled, logger.level, logger.propagate, *_handlers(logger))
             for name, logger in loggers.items()
-            if isinstance(logger, logging.Logger)
+            if isinstance(logger, logging.Logger) and name != SILENCED
         },
         "environment": {k: v for k, v in os.environ.items() if k not in OTHERS},
         "signal": {each.name: signal.getsignal(each) for each in signal.Signals},
