@@ -336,7 +336,7 @@ def _supported(column: Column, text: str, evidence: Sequence[Evidence]) -> Cell:
 def _states(text: str, evidence: Evidence) -> bool:
     """Whether a cited line states a number of an answer."""
     wanted = {each.text for each in numbers(text)}
-    return any(wanted & each.forms for each in numbers(evidence.text))
+    return bool(wanted & {each.text for each in numbers(evidence.text)})
 
 
 def _rows(footage: Footage, columns: Sequence[Column], run: Run) -> list[dict[str, Cell]]:
@@ -348,8 +348,8 @@ def _rows(footage: Footage, columns: Sequence[Column], run: Run) -> list[dict[st
             for values in named:
                 row = _held(columns, values, part)
                 key = tuple(cell.value for cell in row.values())
-                # the same row is often named twice, and one without values is none
-                if any(value is not None for value in key):
+                # the same row is often named twice, and a single value makes no row of several
+                if sum(value is not None for value in key) >= min(2, len(columns)):
                     rows.setdefault(key, row)
     except BudgetSpent as spent:
         note("budget_spent", why=str(spent))
@@ -398,23 +398,22 @@ def _choices(column: Column) -> str:
 def _held(
     columns: Sequence[Column], values: Mapping[str, str], part: Sequence[Passage]
 ) -> dict[str, Cell]:
-    """The values that passages hold, each with the passage that holds most of the row."""
+    """The values that are held by the passage that holds most of the row."""
     of_row = lexical.lemmas(values.values())
 
     def share(passage: Passage) -> float:
         return held("", of_row, passage.text)
 
-    ranked = sorted(part, key=share, reverse=True)
+    # what is said elsewhere is another item's
+    best = max(part, key=share)
     row = {}
     for column in columns:
         text = values[column.name]
-        evidence = [
-            Evidence(each.segment, each.source, each.text)
-            for each in ranked
-            # "no" is said in many lines, none of which is about the column
-            if column.kind != "boolean"
-            and (column.kind != "string" or held(text, lexical.lemmas([text]), each.text) >= SURE)
-            and contradicts(text, each.text, column.about) is None
-        ]
+        is_held = held(text, lexical.lemmas([text]), best.text) >= SURE
+        # "no" is said in many lines, none of which is about the column
+        may_hold = column.kind != "boolean" and (column.kind != "string" or is_held)
+        evidence = []
+        if may_hold and contradicts(text, best.text, column.about) is None:
+            evidence = [Evidence(best.segment, best.source, best.text)]
         row[column.name] = _supported(column, text, evidence)
     return row
