@@ -41,6 +41,8 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
     library, clips = folder / "library.toml", folder / "clips.jsonl"
     agents = [f'[[agent]]\nname = "{name}"\nmodel = "lab/acuity=1"\n' for name in ("a", "b")]
     library.write_text("\n".join(agents))
+    schema = folder / "schema.json"
+    schema.write_text(json.dumps({"type": "object", "properties": {"sign": {"type": "string"}}}))
     row = {"video": FILMS[0].name, "start": 0, "end": 9, "caption": "a b c " * 10}
     clips.write_text(json.dumps(row))
     select = ("select", "lab-captions", *worlds, "--library", library, "--top", 1, "--yes")
@@ -55,6 +57,8 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
         ("ask", film, *asked, *model, "--method", "uniform", "--trace", trace),
         ("chapters", film),
         ("transcript", film),
+        ("speakers", film),
+        ("extract", film, "--schema", schema, *model),
         ("clip", film, "0", "1", "--out", folder / "cut.mp4"),
         ("summary", film),
         ("library", "add", film),
