@@ -153,13 +153,16 @@ def attack_client(seed: int, until: float) -> tuple[int, int]:
     return told.get("cases", 0), told.get("findings", 1)
 
 
-def attack_server(seed: int, until: float) -> tuple[int, int]:
-    """Hostile requests to every route until the time is up; gives requests and findings."""
-    tests = HERE.parent / "unit" / "server" / "test_hostile_requests.py"
+def attack_properties(seed: int, until: float) -> tuple[int, int]:
+    """Fresh cases of every property test, hostile requests to each route among them.
+
+    Gives the number of requests and of findings.
+    """
     environment = {**_environment(), "ATTACK": "1"}
     requests, findings = 0, 0
     while time.monotonic() < until:
-        line = [sys.executable, "-m", "pytest", "--quiet", str(tests), f"--hypothesis-seed={seed}"]
+        line = [sys.executable, "-m", "pytest", "--quiet", "-m", "hypothesis", str(HERE.parent)]
+        line += [f"--hypothesis-seed={seed}"]
         done = subprocess.run(line, capture_output=True, text=True, env=environment)
         requests, seed = requests + REQUESTS, seed + 1
         if done.returncode:
@@ -182,12 +185,12 @@ def main() -> int:
     texts = attack_texts(seed, began + 0.62 * (end - began))
     guided = attack_guided(options.seed, began + 0.8 * (end - began))
     client = attack_client(seed, began + 0.88 * (end - began))
-    server = attack_server(options.seed, end)
+    server = attack_properties(options.seed, end)
     print(f"films: {films[0]} cases, {films[1]} refused in words, {films[2]} findings")
     print(f"texts: {texts[0]} cases, {texts[1]} findings")
     print(f"guided texts: {guided[0]} cases, {guided[1]} findings")
     print(f"responses: {client[0]} cases, {client[1]} findings")
-    print(f"requests: {server[0]} cases, {server[1]} findings")
+    print(f"requests: {server[0]} cases; with other properties {server[1]} findings")
     return 1 if films[2] or texts[1] or guided[1] or client[1] or server[1] else 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.footages import TestFootage
 from support.listening import listening
@@ -61,7 +61,6 @@ def test_equation_1_agreement_with_the_pseudo_label():
     }
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from("abcdef"),
@@ -213,7 +212,6 @@ def test_chunks_above_the_threshold_else_the_best():
     assert sampling.chosen_chunks([0.9, 0.99, 0.95], None) == [1]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=1, max_size=8))
 def test_scores_lie_in_0_to_1_and_something_is_always_chosen(pairs):
     scores = sampling.chunk_scores(np.array(pairs))

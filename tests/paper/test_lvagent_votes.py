@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.talking import Team
 
@@ -20,7 +20,6 @@ def opinions_of(votes: Sequence[str | None]) -> list[Opinion]:
     return [Opinion(f"agent {number}", choice) for number, choice in enumerate(votes)]
 
 
-@settings(deadline=None)
 @given(VOTES)
 def test_a_majority_is_the_only_answer_of_more_than_half(votes):
     winner = majority(opinions_of(votes))
@@ -29,7 +28,6 @@ def test_a_majority_is_the_only_answer_of_more_than_half(votes):
         assert votes.count(winner) * 2 > len(votes)
 
 
-@settings(deadline=None)
 @given(VOTES, st.randoms(use_true_random=False))
 def test_a_majority_does_not_depend_on_who_speaks_first(votes, random):
     shuffled = list(votes)
@@ -38,7 +36,6 @@ def test_a_majority_does_not_depend_on_who_speaks_first(votes, random):
     assert tally(opinions_of(votes)) == tally(opinions_of(shuffled))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 10), min_size=2, max_size=5))
 def test_exactly_one_leaves_and_nobody_with_a_higher_sum(points):
     names = [f"agent{number}" for number in range(len(points))]

@@ -185,7 +185,7 @@ def test_ten_steps_and_one_more_for_each_option_beyond_four(options, steps):
     assert len(detectives.observed) == steps
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(1, 15),
     st.sampled_from([0, 2, 3, 4, 7]),

@@ -97,7 +97,7 @@ def test_a_scene_without_edges_divides_nothing_by_zero():
     assert belief == pytest.approx([0, 0, 0.4])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs())
 def test_no_eigenvalue_exceeds_one(made):
     weights, _ = made
@@ -112,7 +112,7 @@ def test_equation_13_two_steps_by_hand():
     assert scene_graph.diffuse(pair, injected, injected, steps=2) == pytest.approx([0.76, 0.24])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs())
 def test_diffusion_goes_to_the_closed_form_and_seven_steps_keep_the_bound(made):
     weights, random = made
@@ -247,7 +247,7 @@ def test_more_facets_than_packages_keep_the_highest():
     assert scene_graph.graph_nms(belief, np.eye(3), matrix({}, 3), max_scenes=2) == [0, 2]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs(), st.integers(1, 6), st.integers(1, 8))
 def test_graph_nms_keeps_one_scene_per_facet_and_never_too_many(made, facets, most):
     weights, random = made
@@ -290,7 +290,7 @@ def test_short_scenes_merge_left_to_right_with_the_neighbour_they_resemble_more(
     assert scene_graph.scenes(rows, 0.82) == [(0, 20), (20, 53)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(1, 40), min_size=1, max_size=20), st.integers(1, 12), st.integers(24, 60)
 )

@@ -13,8 +13,7 @@ from pydantic import BaseModel
 from longtake import prompts
 from longtake._util.timecode import clock
 from longtake.algorithms import lexical
-from longtake.algorithms.evidence import contradicts
-from longtake.algorithms.passages import HELD, held
+from longtake.algorithms.evidence import HELD, contradicts, held
 from longtake.footage.look import Look
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat, Options

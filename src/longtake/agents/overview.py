@@ -20,15 +20,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from longtake._util.timecode import clock
 from longtake.agents.answer import sentences, supported
 from longtake.agents.run import Run
 from longtake.algorithms import lexical
-from longtake.algorithms.evidence import is_instruction
+from longtake.algorithms.evidence import held, is_instruction
 from longtake.algorithms.partition import EventPartition
-from longtake.algorithms.passages import held
 from longtake.algorithms.speakers import speaker
 from longtake.algorithms.stretches import STEP, Talk
 from longtake.footage.protocol import Footage
@@ -101,9 +100,9 @@ def make_overview(footage: Footage, run: Run | None = None) -> FilmOverview:
     lines = everything(footage)
     digest = hashlib.blake2b(repr(lines).encode(), digest_size=16).hexdigest()
     notes = footage.kept(KEY)
-    if notes is not None and notes["lines"] == digest:
+    if notes is not None and notes.get("lines") == digest:
         stored = restored(notes)
-        if run is None or stored.by != QUOTED:
+        if stored is not None and (run is None or stored.by != QUOTED):
             return stored
     blocks = chapters_of(footage, [line for source, line in lines if source == "speech"])
     ranked = telling(footage, blocks, lines)
@@ -114,16 +113,12 @@ def make_overview(footage: Footage, run: Run | None = None) -> FilmOverview:
     return overview
 
 
-def restored(notes: Mapping[str, Any]) -> FilmOverview:
-    """The overview that notes hold."""
-    chapters = []
-    for chapter in notes["chapters"]:
-        chapters.append(Chapter(**chapter | {"sentences": _statements(chapter["sentences"])}))
-    return FilmOverview(tuple(chapters), _statements(notes["summary"]), notes["by"])
-
-
-def _statements(plain: Sequence[Mapping[str, Any]]) -> tuple[CitedSentence, ...]:
-    return tuple(CitedSentence(**each) for each in plain)
+def restored(notes: Mapping[str, Any]) -> FilmOverview | None:
+    """The overview that notes hold; ``None`` if they are damaged."""
+    try:
+        return TypeAdapter(FilmOverview).validate_python(notes)
+    except ValidationError:
+        return None
 
 
 def chapters_of(footage: Footage, spoken: Sequence[Line]) -> Sequence[Segment]:

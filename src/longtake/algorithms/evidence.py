@@ -20,6 +20,8 @@ SAME = 0.6
 """Share of a statement's words, weighted by rarity, that a text must hold to make it too."""
 ASKED = 0.8
 """The same for the words of a question, or of a statement that is negated."""
+HELD = 0.6
+"""Share of an answer's words, weighted by rarity, that a text must hold to be cited for it."""
 
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[.,!?;:]")
 _ENDS = frozenset(".!?;")
@@ -45,7 +47,8 @@ _NEGATIONS |= {"without", "hardly"}
 _QUALIFIED = re.compile(r"\bnot (?:only|just|merely)\b|\b(?:until|unless|except|than)\b", re.I)
 # "the number of the platform" is a name, "the number of people" a count
 _COUNTED = re.compile(r"\b(?:how (?:many|often)|number of (?!the\b)|count)\b", re.I)
-_YES_OR_NO = re.compile(r"\W*(yes|no)\b[\s,.!]*", re.I)
+# "No bridges are open" does not answer with "no"
+_YES_OR_NO = re.compile(r"\W*(yes|no)(?:\s*[,.!][\s,.!]*|\s*$)", re.I)
 
 # what exists only between those who ask and those who answer: no film knows of it
 _ANSWERER = (
@@ -79,6 +82,22 @@ class Value(NamedTuple):
     after: str
     forms: frozenset[str] = frozenset()
     """Of a number: all ways to write it in digits."""
+
+
+def held(answer: str, wanted: frozenset[str], text: str) -> float:
+    """The share of the wanted base forms in a text; 1 if it holds the answer letter for letter.
+
+    It is 0 if a number of the answer is missing: one digit is a small edit and another fact.
+    """
+    digits = re.compile(r"\d+").findall
+    # "75" is held by "seventy five"
+    if not set(digits(answer)) <= set(digits(text)) | _agreeing(text):
+        return 0.0
+    if passages.match(answer, text) >= passages.SURE:
+        return 1.0
+    total = sum(lexical.idf(word) for word in wanted)
+    shared = sum(lexical.idf(word) for word in wanted & lexical.lemmas([text]))
+    return shared / total if total else 0.0
 
 
 def contradicts(answer: str, cited: str, question: str = "") -> str | None:

@@ -5,7 +5,6 @@ Also how several rankings are fused into one, of lines or of moments.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -180,26 +179,6 @@ NEAR = 5.0
 """Seconds between lines that still belong together."""
 QUOTED = 2.0
 """Word score of a line that holds a whole query: more than any overlap of single words."""
-
-
-_NUMBER = re.compile(r"\d+")
-
-HELD = 0.6
-"""Share of an answer's words, weighted by rarity, that a text must hold to be cited for it."""
-
-
-def held(answer: str, wanted: frozenset[str], text: str) -> float:
-    """The share of the wanted base forms in a text; 1 if it holds the answer letter for letter.
-
-    It is 0 if a number of the answer is missing: one digit is a small edit and another fact.
-    """
-    if not set(_NUMBER.findall(answer)) <= set(_NUMBER.findall(text)):
-        return 0.0
-    if match(answer, text) >= SURE:
-        return 1.0
-    total = sum(lexical.idf(word) for word in wanted)
-    shared = sum(lexical.idf(word) for word in wanted & lexical.lemmas([text]))
-    return shared / total if total else 0.0
 
 
 def by_words(queries: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:

@@ -100,7 +100,7 @@ def _read(place: Path) -> Any:
         return json.loads(place.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{place}: cannot be read ({error.strerror or error})") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{place}: malformed JSON ({error})") from error
 
 

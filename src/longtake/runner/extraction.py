@@ -16,18 +16,31 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from functools import cached_property
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    NonNegativeInt,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
+from pydantic_core import SchemaError
 
 from longtake._util.cancellation import Stop
 from longtake.agents.answer import sentences
 from longtake.agents.run import Run
 from longtake.algorithms import lexical
-from longtake.algorithms.evidence import contradicts, is_instruction, numbers
-from longtake.algorithms.passages import SURE, held
+from longtake.algorithms.evidence import contradicts, held, is_instruction, numbers
+from longtake.algorithms.passages import SURE
 from longtake.algorithms.question_kinds import asks_for, asks_for_words
 from longtake.errors import BudgetSpent, ConfigError
 from longtake.footage.protocol import Footage
@@ -40,8 +53,6 @@ from longtake.types import Answer, Evidence, Question, Result, Usage
 
 Value: TypeAlias = str | float | int | bool | None
 Kind: TypeAlias = Literal["string", "number", "integer", "boolean"]
-RULES = ("enum", "minimum", "maximum", "minLength", "maxLength", "pattern")
-"""Keywords of JSON Schema that restrict a value, of those that are read."""
 WORDS_ABOUT = ("title", "description", "default", "examples", "$comment", "deprecated")
 """Keywords that restrict nothing."""
 PART_WORDS = 250
@@ -53,6 +64,24 @@ ABOUT = 0.5
 _NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
+class Rules(BaseModel):
+    """The keywords of JSON Schema that restrict a value, of those that are read."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    enum: list[str | bool | int | FiniteFloat | None] | None = Field(None, min_length=1)
+    minimum: FiniteFloat = -sys.float_info.max
+    maximum: FiniteFloat = sys.float_info.max
+    min_length: NonNegativeInt = Field(0, alias="minLength")
+    max_length: NonNegativeInt = Field(sys.maxsize, alias="maxLength")
+    pattern: str = ""
+
+    @cached_property
+    def matching(self) -> TypeAdapter[str]:
+        """A text that the pattern allows; pydantic's own search takes no exponential time."""
+        return TypeAdapter(Annotated[str, StringConstraints(pattern=self.pattern)])
+
+
 @dataclass(frozen=True)
 class Column:
     """A property of a schema."""
@@ -61,14 +90,19 @@ class Column:
     kind: Kind
     about: str
     """What to look for: its description, or its name in words."""
-    rules: Mapping[str, Any]
+    rules: Rules
+
+    @property
+    def choices(self) -> list[str | bool | int | float]:
+        """The values that are allowed, where they are listed."""
+        return [each for each in self.rules.enum or () if each is not None]
 
     @property
     def question(self) -> Question:
         """The question whose answer is the value."""
         # a description may be a question already
         text = self.about if self.about.endswith("?") else f"What is the {self.about}?"
-        choices = self.rules.get("enum") or (("yes", "no") if self.kind == "boolean" else ())
+        choices = self.choices or (("yes", "no") if self.kind == "boolean" else ())
         question = Question(text, tuple(map(str, choices)) if len(choices) > 1 else ())
         # a cell has no room for an account
         return question if asks_for(question) == "count" else replace(question, kind="fact")
@@ -77,8 +111,8 @@ class Column:
         """What a text holds of this column's type; ``None`` if nothing, or nothing allowed."""
         text = text.strip()
         value: Value = text or None
-        if "enum" in self.rules:
-            chosen = [each for each in self.rules["enum"] if str(each).lower() == text.lower()]
+        if self.rules.enum is not None:
+            chosen = [each for each in self.choices if str(each).lower() == text.lower()]
             value = chosen[0] if chosen else None
         elif self.kind == "boolean":
             value = {"yes": True, "true": True, "no": False, "false": False}.get(text.lower())
@@ -87,19 +121,25 @@ class Column:
         return value if value is not None and self._allows(value) else None
 
     def _allows(self, value: Value) -> bool:
-        rules, inf = self.rules, float("inf")
+        rules = self.rules
         if isinstance(value, str):
-            fits = rules.get("minLength", 0) <= len(value) <= rules.get("maxLength", inf)
-            return fits and re.search(rules.get("pattern", ""), value) is not None
+            if not rules.min_length <= len(value) <= rules.max_length:
+                return False
+            try:
+                rules.matching.validate_python(value)
+            except ValidationError:
+                return False
+            return True
         if isinstance(value, bool) or value is None:
             return True
-        return bool(rules.get("minimum", -inf) <= value <= rules.get("maximum", inf))
+        return rules.minimum <= value <= rules.maximum
 
     @property
     def schema(self) -> dict[str, Any]:
         """The schema of a cell: as given, and null."""
-        enum = {"enum": [*self.rules["enum"], None]} if "enum" in self.rules else {}
-        return {"type": [self.kind, "null"], **self.rules, **enum}
+        enum = {"enum": [*self.choices, None]} if self.rules.enum is not None else {}
+        given = self.rules.model_dump(exclude_unset=True, by_alias=True)
+        return {"type": [self.kind, "null"], **given, **enum}
 
 
 def _number(text: str, *, whole: bool) -> float | int | None:
@@ -172,7 +212,8 @@ def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """A schema with its reference into ``$defs`` followed."""
     if isinstance(schema, Mapping) and "$ref" in schema:
         name = str(schema["$ref"]).removeprefix("#/$defs/")
-        target = root.get("$defs", {}).get(name)
+        defined = root.get("$defs")
+        target = defined.get(name) if isinstance(defined, Mapping) else None
         if not isinstance(target, Mapping) or "$ref" in target:
             raise ConfigError(f"the schema refers to {schema['$ref']}, which is not in its $defs")
         return {**target, **{key: each for key, each in schema.items() if key != "$ref"}}
@@ -206,16 +247,19 @@ def _column(name: str, schema: Any, root: Mapping[str, Any]) -> Column:
             f" {', '.join(get_args(Kind))}, or null",
             key=name,
         )
-    unknown = [key for key in plain if key not in ("type", *RULES, *WORDS_ABOUT)]
-    if unknown:
-        raise ConfigError(
-            f"the schema's property {name} has {unknown[0]}; of what restricts a value,"
-            f" {', '.join(RULES)} are understood",
-            key=name,
-        )
-    rules = {key: plain[key] for key in RULES if key in plain}
-    if "enum" in rules:
-        rules["enum"] = [each for each in rules["enum"] if each is not None]
+    given = {key: each for key, each in plain.items() if key not in ("type", *WORDS_ABOUT)}
+    try:
+        rules = Rules.model_validate(given)
+        rules.matching  # noqa: B018  # an invalid pattern is told before anything is read
+    except ValidationError as error:
+        key, why = error.errors()[0]["loc"][0], error.errors()[0]["msg"]
+        understood = Rules.model_json_schema()["properties"]
+        if key not in understood:
+            why = f"of what restricts a value, {', '.join(understood)} are understood"
+        raise ConfigError(f"the schema's property {name} has {key}: {why}", key=name) from None
+    except SchemaError as error:
+        why = str(error).splitlines()[-1]
+        raise ConfigError(f"the schema's property {name} has pattern: {why}", key=name) from None
     in_words = " ".join(_NAME.findall(name)).lower() or name
     return Column(name, kind, str(plain.get("description") or in_words).strip(), rules)
 
@@ -378,9 +422,12 @@ def _parts(footage: Footage, columns: Sequence[Column]) -> list[list[Passage]]:
 
 def _named(columns: Sequence[Column], part: Sequence[Passage], run: Run) -> list[dict[str, str]]:
     """The values that a model names, row by row."""
+    names = [column.name for column in columns]
+    if any(_is_reserved(name) for name in names):
+        names = [f"column_{number}" for number in range(1, len(columns) + 1)]
     fields: Any = {
-        column.name: (str, Field("", description=column.about + _choices(column)))
-        for column in columns
+        name: (str, Field("", description=column.about + _choices(column)))
+        for name, column in zip(names, columns, strict=True)
     }
     row = create_model("Row", **fields)
     table: Any = create_model("Rows", rows=(list[row], Field(description="one per item")))  # type: ignore[valid-type]
@@ -388,7 +435,13 @@ def _named(columns: Sequence[Column], part: Sequence[Passage], run: Run) -> list
         reply = ask(
             run["llm"], "shared/rows", table, default=None, max_tokens=400, passages=numbered(part)
         )
-    return [] if reply is None else [each.model_dump() for each in reply.rows]
+    rows = [] if reply is None else [each.model_dump().values() for each in reply.rows]
+    return [dict(zip((column.name for column in columns), row, strict=True)) for row in rows]
+
+
+def _is_reserved(name: str) -> bool:
+    """Whether a class of pydantic can have no field of this name."""
+    return not name.isidentifier() or name.startswith(("_", "model_")) or hasattr(BaseModel, name)
 
 
 def _choices(column: Column) -> str:

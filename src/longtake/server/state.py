@@ -54,7 +54,10 @@ class ServerState:
     ) -> ServerRun:
         """Queue the extraction of a table; the schema is the question."""
         read_schema(schema)
-        text = json.dumps(schema, ensure_ascii=False)
+        try:
+            text = json.dumps(schema, ensure_ascii=False)
+        except RecursionError:
+            raise ConfigError("the schema is nested too deeply") from None
         if len(text) > MAX_QUESTION:
             raise ConfigError(f"the schema has {len(text)} letters, more than {MAX_QUESTION}")
         ask = Ask(

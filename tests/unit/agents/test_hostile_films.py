@@ -110,7 +110,7 @@ def test_film_text_cannot_change_a_budget() -> None:
 
 
 @given(st.text(max_size=80))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_text_ends_its_quotation(text: str) -> None:
     quoted = quote(text, "notes")
     assert quoted.count("<") == quoted.count(">") == 2
@@ -125,7 +125,7 @@ def test_no_text_ends_its_quotation(text: str) -> None:
         )
     )
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_ordinary_words_are_left_alone(text: str) -> None:
     assert defuse(text) == text
 

@@ -9,6 +9,7 @@ from support.footages import TestFootage
 from unit.library.shelf import SETTINGS, film
 
 from longtake.agents.overview import (
+    KEY,
     RULE,
     chapters_of,
     everything,
@@ -105,6 +106,9 @@ def test_an_overview_is_made_once_and_a_model_may_replace_quotations(tmp_path, f
     assert len(prompts) == count + 1
     assert "a rare walrus sings loudly" in prompts[0]
     assert make_overview(footage) == written
+    # a damaged one is made again
+    footage.keep(KEY, {**footage.kept(KEY), "chapters": [{"title": 5}]})
+    assert make_overview(open_film(path, SETTINGS)) == quoted
     # other lines make it another film
     path.with_suffix(".srt").write_text("1\n00:00:00,000 --> 00:00:02,000\na heron waits here\n")
     assert "heron" in make_overview(open_film(path, SETTINGS)).chapters[0].title

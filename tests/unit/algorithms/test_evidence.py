@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtake.algorithms.evidence import contradicts, disagreements, is_instruction, names, numbers
+from longtake.algorithms import lexical
+from longtake.algorithms.evidence import (
+    contradicts,
+    disagreements,
+    held,
+    is_instruction,
+    names,
+    numbers,
+)
 
 VAULT = "What is the code of the vault?"
 CAPTAIN = "Who is the captain of the ferry?"
@@ -66,6 +74,7 @@ def test_contradictions(answer, cited, question):
         ("It opens on Monday.", "It does not open until Monday.", ""),
         ("The bridge is closed.", "No, the bridge is closed.", ""),
         ("No, the bridge is closed.", "The bridge is closed.", ""),
+        ("No bridges are open.", "No bridges are open.", ""),
         ("The bridge is open.", "Isn't the bridge open? The bridge is open.", ""),
         ("Yes.", "The bridge is open.", OPEN),
         ("No.", "The bridge is not open.", OPEN),
@@ -74,6 +83,15 @@ def test_contradictions(answer, cited, question):
 )
 def test_what_is_no_contradiction(answer, cited, question):
     assert contradicts(answer, cited, question) is None
+
+
+def test_a_text_with_another_number_does_not_hold_the_answer():
+    answer, wanted = "Open from 11 to 19", lexical.lemmas(["Open from 11 to 19"])
+    assert held(answer, wanted, "GLASS BAKERY / Open from 11 to 19") == 1.0
+    assert held(answer, wanted, "OLD WINDMILL / Open from 11 to 16") == 0.0
+    price = lexical.lemmas(["It costs 75 euros"])
+    assert held("It costs 75 euros", price, "It costs seventy five euros.") >= 0.6
+    assert held("It costs 75 euros", price, "It costs seventy euros.") == 0.0
 
 
 @given(st.text(max_size=80), st.text(max_size=40))

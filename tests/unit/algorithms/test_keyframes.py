@@ -50,7 +50,7 @@ def test_if_all_frames_are_alike_the_rest_is_spread_evenly():
     assert FrameRule()(rows, [(40, 50)], np.zeros(101), count=5, uniform=1) == [0, 33, 50, 67, 100]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.integers(1, 80),
     st.integers(1, 40),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.algorithms import lexical
-from longtake.algorithms.passages import QUOTED, by_words, held, occurrences, with_neighbours
+from longtake.algorithms.passages import QUOTED, by_words, occurrences, with_neighbours
 from longtake.types import Line, Segment
 
 
@@ -40,12 +40,6 @@ def test_lines_that_are_far_apart_in_time_are_no_neighbours():
     assert with_neighbours([1], lines(0, 10, 100), 1) == [[1]]
     assert with_neighbours([0, 1], lines(0, 10, 100), 0) == [[0], [1]]
     assert with_neighbours([1], lines(6, 10, 14), 1) == [[0, 1, 2]]
-
-
-def test_a_text_with_another_number_does_not_hold_the_answer():
-    answer, wanted = "Open from 11 to 19", lexical.lemmas(["Open from 11 to 19"])
-    assert held(answer, wanted, "GLASS BAKERY / Open from 11 to 19") == 1.0
-    assert held(answer, wanted, "OLD WINDMILL / Open from 11 to 16") == 0.0
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_arrays_of_the_wrong_shape_are_rejected():
         survey(np.zeros((4, 4, 4, 3), np.uint8))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from([RED, GREEN, BLUE, (0, 0, 0), (250, 250, 250)]), max_size=40))
 def test_every_frame_has_a_representative_that_looks_like_it(colours):
     film = plain(*colours) if colours else np.zeros((0, 36, 64, 3), np.uint8)

@@ -36,7 +36,7 @@ def sent(pixels, width, quality, how=Image.Resampling.LANCZOS):
     return np.asarray(Image.open(out).convert("RGB"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     moment=MOMENTS,
     width=st.integers(224, 960),
@@ -56,7 +56,7 @@ def test_drawn_pictures_keep_their_code(how):
         assert read(sent(painter.frame(second + 0.4), 224, 70, how)) == Moment(9, 30, second)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(moment=MOMENTS, seed=st.integers(0, 10_000), flips=st.integers(1, 3))
 def test_a_damaged_code_gives_nothing_rather_than_another_moment(moment, seed, flips):
     pixels = picture(moment)

@@ -279,7 +279,7 @@ NODE = st.recursive(
 )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(
     nodes=st.dictionaries(st.text("abcdefgh_", min_size=1, max_size=8), NODE, max_size=4), node=NODE
 )

@@ -45,7 +45,7 @@ def test_another_seed_gives_another_world():
     assert len({make_script(seed, 10).to_json() for seed in range(20)}) == 20
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 16383), minutes=st.integers(1, 90))
 def test_a_script_is_sound(seed, minutes):
     script = make_script(seed, minutes)

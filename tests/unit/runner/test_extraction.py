@@ -155,6 +155,14 @@ def test_a_list_has_a_row_per_item_and_keeps_what_was_said(extracted):
     assert all(cell.evidence.text == SAID[0].text for cell in table.rows[0].values())
 
 
+def test_a_column_may_have_any_name(extracted):
+    part, price = ITEMS["items"]["properties"].values()
+    items = {"type": "object", "properties": {"_part": part, "copy": price}}
+    rows = {"rows": [{"column_1": "remote control", "column_2": "25"}]}
+    table = extracted({"type": "array", "items": items}, lambda text: json.dumps(rows))
+    assert table.data == [{"_part": "remote control", "copy": 25}]
+
+
 @pytest.mark.parametrize("schema", [PRODUCT, ITEMS])
 def test_a_film_in_which_nothing_is_said_has_no_values(extracted, schema):
     table = extracted(schema, told, lines=[])
@@ -184,6 +192,16 @@ def test_a_class_of_pydantic_is_a_schema():
     assert one.output["properties"]["minutes"]["type"] == ["integer", "null"]
 
 
+def column(schema):
+    return {"type": "object", "properties": {"a": schema}}
+
+
+def test_a_pattern_takes_no_exponential_time():
+    (cell,) = read_schema(column({"type": "string", "pattern": "^(a+)+$"})).columns
+    assert cell.value("a" * 60) == "a" * 60
+    assert cell.value("a" * 60 + "!") is None
+
+
 @pytest.mark.parametrize(
     ("schema", "why"),
     [
@@ -192,11 +210,20 @@ def test_a_class_of_pydantic_is_a_schema():
         ({"type": "object", "properties": {}}, "an object with properties"),
         ({"type": "array", "items": {"type": "string"}}, "an object with properties"),
         ({"type": "array"}, "must be an object"),
-        ({"type": "object", "properties": {"a": {"type": "array"}}}, "a is of type array"),
-        ({"type": "object", "properties": {"a": {"type": ["string", "number"]}}}, "a is of type"),
-        ({"type": "object", "properties": {"a": {}}}, "a is of type None"),
-        ({"type": "object", "properties": {"a": {"type": "string", "format": "date"}}}, "format"),
-        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}, "not in its \\$defs"),
+        (column({"type": "array"}), "a is of type array"),
+        (column({"type": ["string", "number"]}), "a is of type"),
+        (column({}), "a is of type None"),
+        (column({"type": "string", "format": "date"}), "format"),
+        (column({"$ref": "#/$defs/b"}), "not in its \\$defs"),
+        (column({"type": "string", "pattern": "("}), "a has pattern: .*unclosed group"),
+        (column({"type": "string", "pattern": 3}), "a has pattern: .*valid string"),
+        (column({"type": "string", "minLength": "x"}), "a has minLength: .*valid integer"),
+        (column({"type": "string", "maxLength": -1}), "a has maxLength: .*greater than"),
+        (column({"type": "number", "minimum": "0"}), "a has minimum: .*valid number"),
+        (column({"type": "number", "maximum": float("nan")}), "a has maximum: .*finite"),
+        (column({"enum": 5}), "a has enum: .*valid list"),
+        (column({"enum": [{}]}), "a has enum: "),
+        ({"$defs": [], **column({"$ref": "#/$defs/b"})}, "not in its \\$defs"),
     ],
 )
 def test_what_no_table_can_be_made_of_is_rejected(schema, why):

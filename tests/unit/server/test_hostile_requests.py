@@ -118,8 +118,6 @@ def chat_body(draw, known):
 @given(data=st.data())
 @settings(
     max_examples=400 if "ATTACK" in os.environ else 100,
-    deadline=None,
-    derandomize="ATTACK" not in os.environ,  # make attack draws others each time
     database=None,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -61,7 +61,7 @@ from longtake.agents.overview import (
 from longtake.agents.run import Run
 from longtake.algorithms import lexical
 from longtake.algorithms import passages as ranking
-from longtake.algorithms.evidence import is_instruction
+from longtake.algorithms.evidence import HELD, held, is_instruction
 from longtake.algorithms.passages import squeeze
 from longtake.algorithms.question_kinds import (
     CERTAIN,
@@ -179,7 +179,7 @@ class Lookup:
         phrase = asks_for_words(question)
         if phrase:
             asked_of = of_named_speaker(question.text, passages)
-            answer = every(question, phrase, asked_of, footage.duration, stretch)
+            answer = every(question, phrase, asked_of, footage, stretch)
             if answer.status == "answered" or asks_for(question) != "when":
                 return answer
         passages = [each for each in passages if not is_instruction(each.text, question.text)]
@@ -357,7 +357,7 @@ def every(
     question: Question,
     phrase: str,
     passages: Sequence[Passage],
-    duration: float,
+    footage: Footage,
     stretch: Segment | None,
 ) -> Answer:
     """Every occurrence of a phrase, or the first or last one, with what was read for it."""
@@ -370,8 +370,11 @@ def every(
         hits = [hit for run in runs for hit in ranking.occurrences(phrase, lines_of(run))]
         counts[source] = len(hits)
         found += [Evidence(hit.segment, source, hit.text) for hit in hits]
-    read_all = f"all of {clock(duration)} read" if stretch is None else f"{_told(stretch)} read"
-    covered = f"({read_all}{alike(phrase, passages, found)}); pictures not looked at"
+    read_all = (
+        f"all of {clock(footage.duration)} read" if stretch is None else f"{_told(stretch)} read"
+    )
+    covered = f"({read_all}{alike(phrase, passages, found)})"
+    covered += "; pictures not looked at" if "pictures" in footage.has else ""
     note("occurrences", words=phrase, found=counts)
     if not found:
         nowhere = f'"{phrase}" is not in {" or ".join(map(PLACES.__getitem__, counts or PLACES))}'
@@ -689,12 +692,10 @@ def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tup
         if one.source == other.source == "speech":
             pairs.append(Passage(one.source, (*one.lines, *other.lines)))
     for candidates in (passages, pairs):
-        shares = [(each, ranking.held(answer, wanted, each.text)) for each in candidates]
-        enough = [each for each in shares if each[1] >= ranking.HELD]
+        shares = [(each, held(answer, wanted, each.text)) for each in candidates]
+        enough = [each for each in shares if each[1] >= HELD]
         if enough:
-            strength = [
-                ranking.held("", in_question | in_answer, passage.text) for passage, _ in enough
-            ]
+            strength = [held("", in_question | in_answer, passage.text) for passage, _ in enough]
             order = sorted(range(len(enough)), key=lambda place: -strength[place])
             # a passage that holds clearly less than the best is about something else
             bar = 0.9 * max(strength)
