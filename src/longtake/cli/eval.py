@@ -90,7 +90,8 @@ def eval_command(
     """Run a method on a benchmark and score it.
 
     Every result is on disk before the next question is asked: stop and resume at any time.
-    Abstentions and errors count as wrong. Solvers run in processes that never hold a label. Earlier
+    Abstentions and errors count as wrong. With --preset, answers are checked only if --verify
+    asks for it, since no paper does that. Solvers run in processes that never hold a label. Earlier
     replies are never reused, so that every run shows what it costs.
 
     \b
@@ -150,7 +151,12 @@ def _with_preset(session: Session, planned: EvalPreset) -> Session:
     # the paper's settings are for every model, small ones included
     fields = {"preset": FULL, **planned.fields, **session.settings.methods.get(planned.method, {})}
     assignment = _models_of_preset(planned, session.assignment)
-    return replace(session.with_fields(planned.method, fields), assignment=assignment)
+    session = replace(session.with_fields(planned.method, fields), assignment=assignment)
+    if click.get_current_context().params["verify"]:
+        return session
+    # no paper checks answers as we do, and the check may change them
+    answers = replace(session.settings.answers, verify=False)
+    return replace(session, settings=replace(session.settings, answers=answers))
 
 
 def _models_of_preset(planned: EvalPreset, assignment: ModelAssignment) -> ModelAssignment:

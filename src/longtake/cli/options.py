@@ -255,7 +255,9 @@ _SESSION_OPTIONS = [
     click.option("--offline", is_flag=True, help="Refuse models that are not on this machine."),
     click.option("--no-cache", "fresh", is_flag=True, help="Do not reuse earlier replies."),
     click.option(
-        "--no-verify", is_flag=True, help="Do not check the answer and its citations afterwards."
+        "--verify/--no-verify",
+        default=None,
+        help="Check the answer and its citations afterwards, or do not.",
     ),
 ]
 
@@ -280,14 +282,14 @@ def session_options(command: F) -> F:
         seed: int,
         offline: bool,
         fresh: bool,
-        no_verify: bool,
+        verify: bool | None,
         **rest: Any,
     ) -> Any:
         limits = {name: rest.pop(f"max_{name}") for name in _LIMITS}
         settings = rest.pop("settings")
         settings = replace(settings, budget=_with_limits(settings.budget, limits))
-        if no_verify:
-            settings = replace(settings, answers=replace(settings.answers, verify=False))
+        if verify is not None:
+            settings = replace(settings, answers=replace(settings.answers, verify=verify))
         assignment = ModelAssignment(models, team, offline, replies=not fresh)
         return command(*args, session=Session(settings, assignment, seed, prompts), **rest)
 

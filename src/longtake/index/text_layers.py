@@ -35,12 +35,14 @@ class Subtitles:
 
     def __init__(self, source: IndexedSource, given: Path | None, begin: float) -> None:
         self._source, self.given, self._begin = source, given, begin
+        self.only_given = False
+        """Whether subtitles beside and inside the film are left out."""
         self._usable_files: dict[FileVersion, bool] = {}
 
     @property
     def file(self) -> Path | None:
         """The subtitle file in use: the given one, else the one beside the film if usable."""
-        if self.given is not None:
+        if self.given is not None or self.only_given:
             return self.given
         # nobody asked for this file, so a bad one is left out instead of failing the run
         beside = sidecar(self._source.path)
@@ -74,7 +76,7 @@ class Subtitles:
             if self._begin:
                 params["begin"] = self._begin
             return LayerKey("subtitles", 2, params)
-        streams = self._source.video.info.subtitles
+        streams = () if self.only_given else self._source.video.info.subtitles
         return LayerKey("subtitles", 2, {"stream": streams[0].index}) if streams else None
 
     def lines(self, within: Segment | None = None) -> list[Line]:
@@ -308,6 +310,8 @@ class FilmWords:
         self.subtitles = Subtitles(source, subtitles, subtitles_begin)
         self.hurried = False
         """Whether words are taken as far as they are known, rather than recognised for minutes."""
+        self._asked: tuple[list[Segment], list[Segment]] | None = None
+        """If isolated, where speech and on-screen text were asked for."""
 
     @cached_property
     def recognised(self) -> SpeechLayer | None:
@@ -372,6 +376,14 @@ class FilmWords:
         """The layer that speech comes from: subtitles, else recognised speech, else none."""
         return self.subtitles.key() or (self.recognised.key if self.recognised else None)
 
+    def isolate(self) -> None:
+        """Know only the subtitles that were given and what is recognised from now on.
+
+        So an experiment does not depend on what lies beside the film or was recognised before it.
+        """
+        self.subtitles.only_given = True
+        self._asked = [], []
+
     def speech(self, within: Segment | None = None) -> list[Line]:
         """Subtitles if there are any, otherwise recognised speech, transcribed now where missing.
 
@@ -384,6 +396,8 @@ class FilmWords:
             if self.unheard:
                 note_once("speech_left_out", why=self.unheard)
             return []
+        if self._asked is not None:
+            self._asked[0].append(within or self._whole)
         if not self._skips(within):
             self.recognised.build(within)
         return self._source.text.lines(self.recognised.key, within)
@@ -392,6 +406,8 @@ class FilmWords:
         """Text visible in the picture, read now where missing."""
         if self.readable is None:
             return []
+        if self._asked is not None:
+            self._asked[1].append(within or self._whole)
         if not self._skips(within):
             self.readable.build(within)
             return self._source.text.lines(self.readable.key, within)
@@ -406,20 +422,26 @@ class FilmWords:
     def known(self) -> tuple[list[Line], list[Line]]:
         """Speech and on-screen text that are already stored."""
         text = self._source.text
+        speech = text.lines(self.recognised.key) if self.recognised else []
+        onscreen = text.lines(self.readable.key) if self.readable else []
+        if self._asked is not None:
+            speech, onscreen = map(_within, (speech, onscreen), self._asked)
         if self.subtitles.key() is not None:
             speech = self.subtitles.lines()
-        else:
-            speech = text.lines(self.recognised.key) if self.recognised else []
-        return speech, text.lines(self.readable.key) if self.readable else []
+        return speech, onscreen
 
     @property
     def complete(self) -> bool:
         """Whether everything that is said and shown is known, as far as it can be recognised."""
         self.subtitles.lines()  # which costs nothing
-        whole = Segment(0.0, self._source.video.duration)
+        whole = self._whole
         keys = (self.speech_key(), self.readable.key if self.readable else None)
         covered = self._source.text.covered
         return all(coverage(covered(key), whole) >= 1.0 for key in keys if key is not None)
+
+    @property
+    def _whole(self) -> Segment:
+        return Segment(0.0, self._source.video.duration)
 
     def _skips(self, within: Segment | None) -> bool:
         """Whether a stretch is too long to be recognised in a hurry."""
@@ -429,3 +451,12 @@ class FilmWords:
 
     def _needs_no_listener(self) -> bool:
         return self.subtitles.key() is not None or not self._source.video.info.audio
+
+
+def _within(lines: Sequence[Line], stretches: Sequence[Segment]) -> list[Line]:
+    """The lines that begin in one of the stretches, or overlap it."""
+
+    def is_inside(said: Segment) -> bool:
+        return any(said.start in each or said.overlap(each) > 0 for each in stretches)
+
+    return [line for line in lines if is_inside(line.segment)]

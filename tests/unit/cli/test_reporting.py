@@ -119,3 +119,13 @@ def test_the_method_is_by_default_that_of_ask(run, tmp_path, monkeypatch):
     run("eval", *LAB, "--out", tmp_path / "r")
     run("eval", *LAB, *SIMULATED, "--out", tmp_path / "s")
     assert seen == [BUILT_IN_METHOD, ONE_MODEL_METHOD]
+
+
+@pytest.mark.parametrize("asked", [(), ("--verify",)])
+def test_a_preset_checks_answers_only_if_asked(run, runs, tmp_path, monkeypatch, asked):
+    monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
+    line = ("--preset", "videoagent-nextqa", "--data", runs[1], *SIMULATED, "--out", tmp_path / "r")
+    code, _, err = run("eval", *line, *asked)
+    assert code == 0, err
+    spec = json.loads((tmp_path / "r" / "spec.json").read_text())
+    assert f"verify={bool(asked)}" in spec["answers"]

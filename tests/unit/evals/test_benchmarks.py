@@ -114,6 +114,10 @@ def test_longvideobench_subtitles_of_a_part_of_a_longer_video(tmp_path):
     assert rows == [("v_0", "v.mp4", "Q?", ("a", "b", "c"), "C", tags)]
     (line,) = benchmark.source.footage("v.mp4").speech()
     assert (line.text, line.segment.start) == ("inside", 1.0)
+    # a file beside the film is no part of the benchmark
+    (tmp_path / "videos" / "v.srt").write_text("1\n00:00:00,000 --> 00:00:02,000\nleaked\n")
+    film = load("longvideobench", tmp_path, {"subtitles": "no"}).source.footage("v.mp4")
+    assert (film.speech(), film.known_lines()[0]) == ([], [])
 
 
 def test_mlvu_keeps_dev_and_test_apart(tmp_path):

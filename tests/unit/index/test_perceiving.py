@@ -107,6 +107,15 @@ def test_speech_is_heard_once_and_nothing_is_lost_at_the_edges_of_tiles(film):
     assert len(film.senses.listener.heard) == listened
 
 
+def test_an_isolated_film_knows_only_what_it_was_asked_for(path, tmp_path, prepared_models):
+    earlier = opened(path, tmp_path / "cache", prepared_models)
+    assert len(earlier.speech()) == 3
+    film = opened(path, tmp_path / "cache", prepared_models)
+    film.words.isolate()
+    assert film.known_lines() == ([], [])
+    assert film.speech(Segment(0, 30)) == film.known_lines()[0] == earlier.speech()[:1]
+
+
 def test_a_stretch_is_listened_to_alone(film):
     assert [line.text for line in film.speech(Segment(125, 140))] == ["word 130"]
     assert film.senses.listener.heard == [

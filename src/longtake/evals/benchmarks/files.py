@@ -159,7 +159,10 @@ class FilmSource:
         path = self._path(video)
         begin = self.subtitle_begins.get(video, 0.0)
         subtitles = self._subtitles_of(path)
-        return open_film(path, self.settings, subtitles=subtitles, subtitles_begin=begin)
+        film = open_film(path, self.settings, subtitles=subtitles, subtitles_begin=begin)
+        # what an earlier run recognised must not change what this one is shown
+        film.words.isolate()
+        return film
 
     def _path(self, video: str) -> Path:
         for suffix in ("", *VIDEO_SUFFIXES):
