@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from random import Random
 
 from longtake.types import Segment
 
@@ -17,6 +18,36 @@ def union(segments: Iterable[Segment]) -> list[Segment]:
         elif segment.duration > 0:
             merged.append(segment)
     return merged
+
+
+def elsewhere(segments: Iterable[Segment], duration: float, chance: Random) -> list[Segment]:
+    """Random stretches of a film outside of the segments, of the same lengths.
+
+    A stretch that meets one of the segments goes on behind it. The segments must not cover more
+    than half of the film.
+    """
+    taken = union(segments)
+    lengths = [segment.duration for segment in taken]
+    chance.shuffle(lengths)
+    slack = duration - 2 * sum(lengths)
+    if slack < 0:
+        raise ValueError("the segments cover more than half of the film")
+    # places in a film from which the segments were cut out, with random gaps in between
+    pieces = []
+    for number, place in enumerate(sorted(chance.uniform(0.0, slack) for _ in lengths)):
+        start = place + sum(lengths[:number])
+        pieces.append(Segment(start, start + lengths[number]))
+    for cut in taken:
+        moved = []
+        for piece in pieces:
+            if piece.start < cut.start < piece.end:
+                moved.append(Segment(piece.start, cut.start))
+                piece = Segment(cut.start, piece.end)
+            if piece.start >= cut.start:
+                piece = Segment(piece.start + cut.duration, piece.end + cut.duration)
+            moved.append(piece)
+        pieces = moved
+    return pieces
 
 
 def coverage(segments: Iterable[Segment], within: Segment) -> float:

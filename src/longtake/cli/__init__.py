@@ -88,6 +88,7 @@ COMMANDS = {
     "eval": "Run a method on a benchmark and score it.",
     "calibrate": "Turn confidences into probabilities, and fit when the method auto stops.",
     "report": "Score runs and compare them, as Markdown, JSON or a web page.",
+    "audit": "Show what answers owe to the footage, to citations and to letters.",
     "benchmarks": "List the benchmarks: what to download, where to put it, under which terms.",
     "select": "Choose a team from a library of agents, without labels.",
     "train-retriever": "Train a head that finds the part of a film that a text describes.",
@@ -101,6 +102,7 @@ COMMANDS = {
 import them."""
 
 _FILES = {
+    "audit": "eval",
     "benchmarks": "eval",
     "completion": "setup",
     "doctor": "setup",

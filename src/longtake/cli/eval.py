@@ -1,4 +1,4 @@
-"""``longtake eval``, ``longtake report`` and ``longtake benchmarks``."""
+"""``longtake eval``, ``longtake report``, ``longtake audit`` and ``longtake benchmarks``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from longtake._util import on_one_line, visible
 from longtake.cli.jobs import asking_on, on_with_cost
 from longtake.cli.options import (
     COUNT,
@@ -37,14 +38,25 @@ from longtake.cli.output import (
 )
 from longtake.cluster.backends import BackendAddress
 from longtake.config import Settings
-from longtake.errors import ConfigError
-from longtake.evals import presets
+from longtake.errors import ConfigError, LongtakeError, RunError
+from longtake.evals import leaderboard, presets
 from longtake.evals import report as reports
+from longtake.evals.audit import COLUMNS, FLAGS, PASSES, SHOWN, audit_runs
 from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, about, load
 from longtake.evals.presets import EvalPreset, Published
-from longtake.evals.report import RunReport, html_report, markdown, read_labelled
-from longtake.evals.runner import Solver, evaluate
-from longtake.evals.runs import RunFolder
+from longtake.evals.report import (
+    RunReport,
+    cell,
+    html_report,
+    markdown,
+    questions_of,
+    read,
+    read_labelled,
+    render,
+    table,
+)
+from longtake.evals.runner import Row, Solver, collect, evaluate, specify
+from longtake.evals.runs import RunFolder, differences, plain_spec
 from longtake.evals.scoring import correct
 from longtake.methods.base import FULL
 from longtake.registry import benchmarks as registered
@@ -61,6 +73,9 @@ from longtake.runner.session import Session
 @question_method_option
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N questions.")
 @click.option("--sample", type=COUNT, metavar="N", help="N questions drawn at random by --seed.")
+@click.option(
+    "--videos", type=COUNT, metavar="N", help="One question about each of N videos, likewise."
+)
 @workers(1)
 @on_with_cost
 @click.option("--out", type=PATH, required=True, metavar="RUN", help="The run's folder.")
@@ -77,6 +92,7 @@ def eval_command(
     method: str | None,
     limit: int | None,
     sample: int | None,
+    videos: int | None,
     workers: int,
     where: BackendAddress | None,
     max_run_cost: float | None,
@@ -109,7 +125,9 @@ def eval_command(
     if name is None:
         raise ConfigError("name a benchmark (see 'longtake benchmarks') or a --preset")
     method = method or session.assignment.default_method
-    benchmark = load(name, data, parts).draw(limit=limit, sample=sample, seed=session.seed)
+    benchmark = load(name, data, parts).draw(
+        limit=limit, sample=sample, videos=videos, seed=session.seed
+    )
     # a reply that another run paid for would cost nothing in this report
     session = replace(session, assignment=replace(session.assignment, replies=False))
     traces_folder = out / "traces" if traces else None
@@ -134,7 +152,8 @@ def eval_command(
             retry_errors=retry_errors,
             progress=_announcing(benchmark, done),
         )
-    report = reports.read(folder, benchmark)
+    report = read(folder, benchmark)
+    folder.write(leaderboard.SUMMARY, leaderboard.summarize(report))
     if as_json:
         emit_json({"reports": reports.plain([report])})
     else:
@@ -243,15 +262,18 @@ def _show_preset(preset: EvalPreset) -> None:
         click.echo(f"  published  {figure.accuracy:.1f} % {figure.system} ({figure.where})")
 
 
-@click.command()
-@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
-@click.option(
+labels = click.option(
     "--data",
     multiple=True,
     type=PATH,
     metavar="DIR",
     help="The benchmark's files, since a run holds no labels; repeatable for several benchmarks.",
 )
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
+@labels
 @click.option(
     "--html",
     type=FILE,
@@ -264,15 +286,21 @@ def _show_preset(preset: EvalPreset) -> None:
     metavar="FILE",
     help="Write the answers in the format of the benchmark's authors.",
 )
+@click.option(
+    "--site", type=PATH, metavar="DIR", help="Write a leaderboard of these runs (extra: report)."
+)
+@click.option("--check", is_flag=True, help="Only say whether a leaderboard can take each run.")
 @common
 def report(
     runs: tuple[Path, ...],
     data: tuple[Path, ...],
     html: Path | None,
     submission: Path | None,
+    site: Path | None,
+    check: bool,
     settings: Settings,  # noqa: ARG001
     as_json: bool,
-) -> None:
+) -> int:
     """Score runs and compare them, as Markdown, JSON or a web page.
 
     The first run on a benchmark is compared with each other run on it, on the questions that both
@@ -281,7 +309,10 @@ def report(
     \b
     Example:
       longtake report runs/videoagent runs/uniform --data nextqa --html report.html
+      longtake report runs/* --data nextqa --site leaderboard
     """
+    if check or site is not None:
+        return _leaderboard(runs, data, site, as_json=as_json)
     if html is not None:
         check_place(html, PAGE, inputs=(submission,))
     scored = [read_labelled(path, data) for path in runs]
@@ -295,6 +326,38 @@ def report(
         emit_json({"reports": reports.plain(scored), "published": figures})
     else:
         click.echo(markdown(scored, published))
+    return 0
+
+
+def _leaderboard(
+    runs: Sequence[Path], data: Sequence[Path], folder: Path | None, *, as_json: bool
+) -> int:
+    """Check runs, say what is wrong with each in a line, and write the pages of the others."""
+    checked: list[RunReport] = []
+    refused: dict[str, str] = {}
+    for path in runs:
+        try:
+            checked.append(leaderboard.check_run(path, data))
+        except LongtakeError as error:
+            refused[str(path)] = on_one_line(str(error))
+    if folder is not None and checked:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"{folder}: cannot be made ({error.strerror})") from error
+        for name, text in leaderboard.site(checked):
+            check_place(folder / name, PAGE)
+            write_text(folder / name, text)
+    if as_json:
+        accepted = [{"run": str(each.folder), **leaderboard.summarize(each)} for each in checked]
+        emit_json({"accepted": accepted, "refused": refused})
+    else:
+        for each in checked:
+            spec = leaderboard.spec_hash(each.spec)[:12]
+            click.echo(visible(f"{each.folder}: ok, spec {spec}, {each.accuracy.strip()} right"))
+        for problem in refused.values():
+            click.echo(f"refused: {problem}")
+    return 2 if refused else 0
 
 
 def _published(scored: Sequence[RunReport]) -> Mapping[str, Sequence[Published]]:
@@ -315,3 +378,68 @@ def _submit(scored: Sequence[RunReport], file: Path) -> None:
         raise ConfigError("--submission takes one run")
     check_place(file, Kind("a submission", (",".join(columns).encode(),)))
     write_text(file, reports.submission(scored[0], columns))
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
+@labels
+@click.option("--html", type=FILE, metavar="FILE", help="Write a page (extra: report).")
+@workers(1)
+@common
+@session_options
+def audit(
+    runs: tuple[Path, ...],
+    data: tuple[Path, ...],
+    html: Path | None,
+    workers: int,
+    session: Session,
+    as_json: bool,
+) -> None:
+    """Show what answers owe to the footage, to citations and to letters.
+
+    Each run is asked four times more: with its options under other letters, without any footage,
+    without what it cites, and without random stretches of the same lengths. Name the models and
+    limits of the run again; what was asked before is not asked again. One of the runs on each
+    benchmark must be of the method blind.
+
+    \b
+    Example:
+      longtake audit runs/blind runs/lookup --data nextqa --model ollama/qwen2.5:7b
+    """
+    if html is not None:
+        check_place(html, PAGE)
+    session = replace(session, assignment=replace(session.assignment, replies=False))
+
+    def ask(report: RunReport, changed: Benchmark, folder: RunFolder) -> Mapping[str, Row]:
+        preset = report.spec.get("preset")
+        ours = _with_preset(session, presets.read(preset)) if preset else session
+        solver = Solver(report.method, ours.settled(report.method), preset=preset)
+        spec = plain_spec(specify(solver, changed))
+        same = {key: spec[key] for key in ("benchmark", "questions")}
+        if unlike := differences({**report.spec, **same}, spec):
+            listed = "; ".join(unlike[:4])
+            raise RunError(f"{report.folder}: was run with other settings ({listed})")
+        check_models(ours, methods.get(report.method).roles)
+        say(f"{folder.path}: {len(changed.items) - len(folder.results())} questions")
+        return collect(solver, changed, folder, workers=workers, resume=True)
+
+    asked = []
+    for path in runs:
+        folder = RunFolder(path.resolve())
+        benchmark = questions_of(folder, data)
+        asked.append((read(folder, benchmark), benchmark))
+    audits = audit_runs(asked, ask)
+    if html is not None:
+        rows = [each.row for each in audits]
+        page = render(
+            "audit.html.j2", columns=COLUMNS, rows=rows, passes=PASSES, flags=FLAGS, shown=SHOWN
+        )
+        write_text(html, page)
+    if as_json:
+        emit_json({"audits": [each.plain() for each in audits], "flags": FLAGS, "shown": SHOWN})
+    else:
+        click.echo(table(COLUMNS, [[cell(text) for text in each.row] for each in audits]))
+        flagged = {name for each in audits for name in each.flags}
+        for name in FLAGS:
+            if name in flagged:
+                click.echo(f"\n{name}: {FLAGS[name]}.")

@@ -201,15 +201,18 @@ class RunReport(ResultFigures):
 
 def read(folder: RunFolder, benchmark: Benchmark) -> RunReport:
     """Read a run and score it with the benchmark's labels."""
-    spec = folder.spec()
-    # with other files the labels may belong to other questions
-    if spec["benchmark"]["files"] != dict(benchmark.files):
-        name = benchmark.name
-        raise RunError(f"{folder.path}: was run on other files of {name} than those given")
+    _check_files(folder, benchmark)
     results = folder.results()
     items = [item for item in benchmark.items if item.asked.id in results]
     rows = [results[item.asked.id] for item in items]
-    return RunReport(folder.path, spec, items, rows, score(benchmark, results))
+    return RunReport(folder.path, folder.spec(), items, rows, score(benchmark, results))
+
+
+def _check_files(folder: RunFolder, benchmark: Benchmark) -> None:
+    # with other files the labels may belong to other questions
+    if folder.spec()["benchmark"]["files"] != dict(benchmark.files):
+        name = benchmark.name
+        raise RunError(f"{folder.path}: was run on other files of {name} than those given")
 
 
 def compare(first: RunReport, second: RunReport) -> Difference:
@@ -367,23 +370,30 @@ def _details(report: RunReport) -> list[str]:
 def read_labelled(path: Path, data: Sequence[Path]) -> RunReport:
     """Score a run with the labels of its benchmark, from the first folder that holds its files."""
     folder = RunFolder(path.resolve())
+    return read(folder, questions_of(folder, data))
+
+
+def questions_of(folder: RunFolder, data: Sequence[Path]) -> Benchmark:
+    """The questions of a run, from the first data folder that holds the files it was run on."""
     spec = folder.spec()
     asked = spec["benchmark"]
+    if "audit" in asked:
+        raise RunError(f"{folder.path}: belongs to an audit; 'longtake audit' scores it")
     problems: list[LongtakeError] = []
     for files in data or (None,):
         try:
             benchmark = load(asked["name"], files, recorded_options(asked))
-            # the same questions as in the run
-            drawn = benchmark.draw(
-                limit=asked.get("limit"), sample=asked.get("sample"), seed=spec["seed"]
-            )
-            return read(folder, drawn)
+            _check_files(folder, benchmark)
+            drawn = {key: asked.get(key) for key in ("limit", "sample", "videos")}
+            return benchmark.draw(**drawn, seed=spec["seed"])
         except (ConfigError, RunError) as problem:
             problems.append(problem)
     # with one folder its own problem says more
     if len(problems) == 1:
         raise problems[0]
-    raise RunError(f"{path}: no --data folder holds the files of {asked['name']} it was run on")
+    raise RunError(
+        f"{folder.path}: no --data folder holds the files of {asked['name']} it was run on"
+    )
 
 
 def recorded_options(asked: Mapping[str, Any]) -> dict[str, str]:
@@ -419,21 +429,11 @@ def html_report(
     reports: Sequence[RunReport], *, beside: Path, published: Mapping[str, Sequence[Published]]
 ) -> str:
     """The page; links to traces are relative to ``beside``, the folder it will be written to."""
-    try:
-        from jinja2 import Environment, FileSystemLoader
-    except ImportError as error:
-        raise MissingExtra("report", "an HTML report") from error
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        finalize=_finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     # the same colour for a run in every plot
     colours = {report.name: number for number, report in enumerate(reports)}
     errors = [(report.name, report.calibration_error) for report in reports]
-    return environment.get_template("report.html.j2").render(
+    return render(
+        "report.html.j2",
         columns=COLUMNS,
         summaries=[report.summary for report in reports],
         published=[figure.row(preset) for preset in published for figure in published[preset]],
@@ -449,6 +449,22 @@ def html_report(
             for report in reports
         ],
     )
+
+
+def render(template: str, **values: Any) -> str:
+    """A page from one of the templates beside this file; all values are escaped."""
+    try:
+        from jinja2 import Environment, FileSystemLoader
+    except ImportError as error:
+        raise MissingExtra("report", "a web page") from error
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(**values)
 
 
 def _finalize(value: object) -> object:

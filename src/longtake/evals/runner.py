@@ -31,6 +31,7 @@ from longtake.errors import LongtakeError
 from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion, VideoSource
 from longtake.evals.runs import ResultFigures, RunFolder
 from longtake.evals.scoring import Citations, Rate, accuracy, measure_citations, sound
+from longtake.footage.plain import FootageWithout
 from longtake.llm.catalog import ModelCatalog
 from longtake.methods.base import fields_of
 from longtake.runner.assignment import TEAM
@@ -76,6 +77,8 @@ def answer_one(solver: Solver, source: VideoSource, asked: BenchmarkQuestion) ->
     try:
         with solver.session.under_way(*sinks):
             footage = source.footage(asked.video)
+            if asked.removed:
+                footage = FootageWithout(footage, asked.removed)
             result = solver.session.answer(solver.method, footage, asked.question)
     # a bug in a method must not end a run of thousands of questions
     except Exception as error:

@@ -31,14 +31,13 @@ class RunFolder:
 
         A folder with a different spec is rejected, and the error names the differences.
         """
-        # the spec on disk has been through JSON, so compare with one that has been, too
-        plain = json.loads(json.dumps(spec, default=str))
+        plain = plain_spec(spec)
         if (self.path / SPEC).exists():
             self._check(plain, resume=resume)
         elif (self.path / RESULTS).exists():
             raise RunError(f"{self.path}: contains results of unknown origin (no {SPEC})")
         else:
-            self._write_spec(plain)
+            self.write(SPEC, plain)
         self._drop_partial_line()
         return self.results()
 
@@ -52,12 +51,13 @@ class RunFolder:
             advice = "pass --resume to continue, or choose another folder"
             raise RunError(f"{self.path}: contains results; {advice}")
 
-    def _write_spec(self, spec: Mapping[str, Any]) -> None:
+    def write(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write a JSON file, whole or not at all."""
         self.path.mkdir(parents=True, exist_ok=True)
         # written beside and renamed, so that a killed run never leaves half a spec
-        draft = self.path / f".{SPEC}"
-        draft.write_text(json.dumps(spec, indent=2, sort_keys=True))
-        draft.rename(self.path / SPEC)
+        draft = self.path / f".{name}"
+        draft.write_text(json.dumps(content, indent=2, sort_keys=True))
+        draft.rename(self.path / name)
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -124,6 +124,12 @@ class RunFolder:
         data = file.read_bytes()
         if not data.endswith(b"\n"):
             os.truncate(file, data.rfind(b"\n") + 1)
+
+
+def plain_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A spec as it is on disk, where it has been through JSON."""
+    plain: dict[str, Any] = json.loads(json.dumps(spec, default=str))
+    return plain
 
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:

@@ -65,8 +65,8 @@ def correct(item: LabelledQuestion, choice: str | None, text: str) -> bool:
         raise ValueError(f"{item.asked.id} has no public label; it can be submitted, not scored")
     if item.asked.question.options:
         return choice == item.label
-    padded = f" {_normalized(text)} "
-    truths = [_normalized(accepted) for accepted in (item.label, *item.accepted)]
+    padded = f" {normalized(text)} "
+    truths = [normalized(accepted) for accepted in (item.label, *item.accepted)]
     # the spaces make it match whole words only
     return any(truth and f" {truth} " in padded for truth in truths)
 
@@ -176,7 +176,8 @@ def _numbered(names: Sequence[str]) -> NDArray[np.int64]:
     return np.array([number[name] for name in names], np.int64)
 
 
-def _normalized(text: str) -> str:
+def normalized(text: str) -> str:
+    """An open answer without case, articles and punctuation."""
     words = re.sub(r"[^\w\s]", " ", text.lower()).split()
     return " ".join(word for word in words if word not in ARTICLES)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 from longtake.algorithms import sampling
 from longtake.algorithms.partition import EventPartition, Partition, Samples
 from longtake.errors import MediaError
-from longtake.footage.protocol import Footage, Material
-from longtake.llm.backend import FrameDescriber
+from longtake.footage.protocol import Encoder, Footage, Material
+from longtake.llm.backend import Description, FrameDescriber
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import ImageTextEncoder, TextEncoder, VideoTextEncoder
 from longtake.tracing.events import CAPTIONS_READ, note
@@ -200,3 +201,109 @@ class FrameFootage(PlainFootage):
     def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text; the cosine of two rows measures how close they are in meaning."""
         return self._senses.sentences.texts(texts)
+
+
+class FootageWithout(PlainFootage):
+    """Other footage with some stretches removed, as if they had never been recorded.
+
+    Times stay as they are. A removed moment has a black picture, a caption that says so, and a row
+    of zeros as its embedding; lines that touch a removed stretch are gone.
+    """
+
+    def __init__(self, footage: Footage, removed: Sequence[Segment]) -> None:
+        self._footage, self.removed = footage, tuple(removed)
+        self.name, self.has, self.duration = footage.name, footage.has, footage.duration
+        self.times, self.native_frames = footage.times, footage.native_frames
+
+    @property
+    def encoder(self) -> Encoder:
+        """The space of the footage."""
+        return self._footage.encoder
+
+    @property
+    def retriever(self) -> VideoTextEncoder | None:  # type: ignore[override]  # loaded when needed
+        """The head of the footage: it reads embeddings, which are removed."""
+        return self._footage.retriever
+
+    def describer(self) -> FrameDescriber | None:
+        """Describes what is left."""
+        describer = self._footage.describer()
+        return None if describer is None else _DescriberWithout(describer, self)
+
+    def lacks(self, time: float) -> bool:
+        """Whether a moment is removed."""
+        return any(time in stretch for stretch in self.removed)
+
+    def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
+        """The frames; those of removed moments are black."""
+        shown = self._footage.at(times, width=width)
+        return [
+            Frame(frame.time, np.zeros_like(frame.pixels)) if self.lacks(frame.time) else frame
+            for frame in shown
+        ]
+
+    def captions(self, times: Sequence[float]) -> list[str]:
+        """The captions that are left."""
+        captions = zip(times, self._footage.captions(times), strict=False)
+        return ["(removed)" if self.lacks(time) else text for time, text in captions]
+
+    def speech(self, within: Segment | None = None) -> list[Line]:
+        """The lines that are left."""
+        return self._left(self._footage.speech(within))
+
+    def onscreen(self, within: Segment | None = None) -> list[Line]:
+        """The texts that are left."""
+        return self._left(self._footage.onscreen(within))
+
+    def known_lines(self) -> tuple[list[Line], list[Line]]:
+        """The lines that are known and left."""
+        speech, onscreen = self._footage.known_lines()
+        return self._left(speech), self._left(onscreen)
+
+    def _left(self, lines: Sequence[Line]) -> list[Line]:
+        return [
+            line
+            for line in lines
+            if not self.lacks(line.segment.start)
+            and not any(line.segment.overlap(stretch) > 0 for stretch in self.removed)
+        ]
+
+    def embeddings(self) -> NDArray[np.float32]:
+        """One row per moment of the grid."""
+        return self._blanked(self._footage.embeddings())
+
+    def features(self) -> NDArray[np.float32]:
+        """One row per moment of the grid."""
+        return self._blanked(self._footage.features())
+
+    def _blanked(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        rows = np.array(rows)
+        rows[[self.lacks(time) for time in self.times.tolist()]] = 0.0
+        return rows
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One unit row per text, in the space of :meth:`embeddings`."""
+        return self._footage.encode(texts)
+
+    def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One unit row per text."""
+        return self._footage.meanings(texts)
+
+
+class _DescriberWithout:
+    """Describes frames of footage with stretches removed."""
+
+    def __init__(self, describer: FrameDescriber, left: FootageWithout) -> None:
+        self._describer, self._left = describer, left
+        self.revision = f"{describer.revision} without {left.removed}"
+
+    def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
+        """What is left at the frame's time, and of what is said within five seconds of it."""
+        if self._left.lacks(frame.time):
+            return Description()
+        described = self._describer.describe(frame, [name for name in channels if name != "speech"])
+        if "speech" not in channels:
+            return described
+        around = Segment(max(0.0, frame.time - 5.0), frame.time + 5.0)
+        lines = self._left.speech(around)
+        return replace(described, speech=tuple(line.text for line in lines))

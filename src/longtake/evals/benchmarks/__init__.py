@@ -36,6 +36,8 @@ class BenchmarkQuestion:
     id: str
     video: str
     question: Question
+    removed: tuple[Segment, ...] = ()
+    """Stretches of the video that are hidden from the solver; see :mod:`longtake.evals.audit`."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,32 @@ class Benchmark:
     """The options it was loaded with, so that it can be loaded again."""
 
     def draw(
-        self, *, limit: int | None = None, sample: int | None = None, seed: int = 0
+        self,
+        *,
+        limit: int | None = None,
+        sample: int | None = None,
+        videos: int | None = None,
+        seed: int = 0,
     ) -> Benchmark:
-        """The first questions, or random ones, in the benchmark's order."""
+        """The first questions, random ones, or one about each of some videos, in their order."""
         items = list(self.items)
+        if videos is not None:
+            groups: dict[str, list[LabelledQuestion]] = {}
+            for item in items:
+                groups.setdefault(item.asked.video, []).append(item)
+            names = sorted(groups)
+            # shuffled and cut, so that a larger sample contains the smaller ones
+            random.Random(seed).shuffle(names)
+            drawn = [
+                random.Random(f"{seed} {name}").choice(groups[name]) for name in names[:videos]
+            ]
+            kept_ids = {item.asked.id for item in drawn}
+            items = [item for item in items if item.asked.id in kept_ids]
         if sample is not None and sample < len(items):
             # numbers are drawn and sorted, so that the order stays the benchmark's
             kept = sorted(random.Random(seed).sample(range(len(items)), sample))
             items = [items[number] for number in kept]
-        settings = {**self.settings, "limit": limit, "sample": sample}
+        settings = {**self.settings, "limit": limit, "sample": sample, "videos": videos}
         return replace(self, items=items[:limit], settings=settings)
 
 

@@ -1,0 +1,162 @@
+"""Runs and their audits with a real language model on real captions and meetings.
+
+    python benchmarks/audits.py http://127.0.0.1:9001/v1#qwen cheap|all
+        [--bench ../shared/bench] [--out runs/audits] [--seconds 340] [--parallel 10]
+
+``cheap`` runs the cheap methods on all benchmarks, ``all`` every method on a smaller sample of
+NExT-GQA. A sample has one question about each video, drawn by seed 0, and every question the same
+budget. Each run is a ``longtake eval`` and a ``longtake audit`` in processes of their own; what is
+not complete when the time is up is left out. The last lines say how many tokens a second it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from real_model import ROOT, data_folder
+
+BUDGET = ["--max-tokens", "40000"]
+"""Symphony, the most expensive method, uses 24,000 on average in docs/evaluation.md."""
+# docs/evaluation.md: four cheap methods on NExT-QA used 8,900 tokens a second, Symphony twice at
+# once 16,200. All passes of the cheap methods use 17,500 tokens a question, those of every method
+# 250,000: 160 such questions and 20 of these in five minutes each.
+CHEAP = ("lookup", "auto", "uniform")
+COSTLY = ("symphony", "a4vl", "lvagent", "videodetective", "videoagent")
+PLANS = {
+    "cheap": [
+        *(("nextgqa-captions", method, 60, 4) for method in CHEAP),
+        *(("egoschema-captions", method, 60, 4) for method in CHEAP),
+        # the other methods need pictures or captions, which meetings do not have
+        ("meetings", "lookup", 46, 4),
+        *(("nextqa-captions", method, 60, 4) for method in CHEAP),
+        *((f"{name}-captions", "videoagent", 60, 4) for name in ("nextgqa", "egoschema")),
+    ],
+    "all": [
+        *(("nextgqa-captions", method, 16, 16) for method in COSTLY),
+        *(("nextgqa-captions", method, 16, 8) for method in CHEAP),
+    ],
+}
+"""Benchmark, method, questions, and processes; the most wanted first."""
+
+
+def main() -> None:
+    """Run a plan until the time is up, then audit what is complete."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", help="a model name, such as http://127.0.0.1:9001/v1#qwen")
+    parser.add_argument("plan", choices=PLANS)
+    parser.add_argument("--bench", type=Path, default=ROOT / ".." / "shared" / "bench")
+    parser.add_argument("--out", type=Path, default=Path("runs/audits"))
+    parser.add_argument("--seconds", type=float, default=340)
+    parser.add_argument("--parallel", type=int, default=10, help="runs at once")
+    parser.add_argument("--videos", type=int, help="at most so many questions")
+    parser.add_argument("--methods", nargs="+", help="only these, and blind")
+    args = parser.parse_args()
+    began = time.monotonic()
+    end = began + args.seconds
+    plan = [each for each in PLANS[args.plan] if each[1] in (args.methods or each)]
+    groups = list(dict.fromkeys((name, count) for name, _, count, _ in plan))
+    blind = {group: threading.Event() for group in groups}
+
+    def work(name: str, method: str, count: int, workers: int) -> None:
+        folder = folder_of(name, method, count, args)
+        call("eval", name, method, count, workers, folder, args, end)
+        if method == "blind":
+            blind[name, count].set()
+        elif blind[name, count].wait(max(0.0, end - time.monotonic())):
+            call("audit", name, method, count, workers, folder, args, end)
+
+    with ThreadPoolExecutor(args.parallel) as pool:
+        futures = [pool.submit(work, name, "blind", count, 4) for name, count in groups]
+        futures += [pool.submit(work, *each) for each in plan]
+        for future in futures:
+            future.result()
+    seconds = time.monotonic() - began
+    for name, count in groups:
+        listed = [method for each, method, number, _ in plan if (each, number) == (name, count)]
+        audit_group(name, ["blind", *listed], count, args)
+    used = tokens_below(args.out / args.plan)
+    print(f"{args.plan}: {used:,} tokens in {seconds:.0f} s, {used / seconds:,.0f} a second")
+
+
+def folder_of(name: str, method: str, count: int, args: argparse.Namespace) -> Path:
+    """The run's folder, such as ``cheap/nextgqa-60/lookup``."""
+    number = min(count, args.videos or count)
+    return args.out / args.plan / f"{name.removesuffix('-captions')}-{number}" / method
+
+
+def call(
+    command: str,
+    name: str,
+    method: str,
+    count: int,
+    workers: int,
+    folder: Path,
+    args: argparse.Namespace,
+    end: float,
+) -> None:
+    """Evaluate or audit one run; what it prints goes to a log beside it."""
+    left = end - time.monotonic()
+    if left < 5 or (command == "eval" and (folder / "results.jsonl").exists()):
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    videos = str(min(count, args.videos or count))
+    arguments = {
+        "eval": [name, "--method", method, "--videos", videos, "--out", str(folder)],
+        "audit": [str(folder.parent / "blind"), str(folder)],
+    }[command]
+    line = [sys.executable, "-m", "longtake", command, *arguments, "--model", args.model, *BUDGET]
+    line += ["--data", str(data_folder(name, args)), "--workers", str(min(workers, int(videos)))]
+    # many processes share the cores; each would start as many threads as there are
+    line += ["--set", "perception.threads=1"]
+    began = time.monotonic()
+    with folder.with_name(f"{method}.{command}.log").open("w") as log:
+        try:
+            done = subprocess.run(line, stdout=log, stderr=log, timeout=left, check=False)
+            code = str(done.returncode)
+        except subprocess.TimeoutExpired:
+            code = "out of time"
+    print(f"{command} {folder}: {code}, {time.monotonic() - began:.0f} s", flush=True)
+
+
+def audit_group(name: str, methods: list[str], count: int, args: argparse.Namespace) -> None:
+    """Print the table of the runs that are complete, and write it as JSON and as a page."""
+    folders = [folder_of(name, method, count, args) for method in methods]
+    arguments = ["--data", str(data_folder(name, args)), "--model", "lab/none"]
+    line = [sys.executable, "-m", "longtake", "audit"]
+    complete = []
+    for folder in folders:
+        # a model that is none: only what has been asked is read
+        alone = [*line, str(folders[0]), str(folder), *arguments]
+        if subprocess.run(alone, capture_output=True, check=False).returncode == 0:
+            complete.append(str(folder))
+        else:
+            print(f"{folder}: not complete")
+    page = folders[0].parent / "audit"
+    for extra in (["--json"], ["--html", f"{page}.html"]):
+        done = subprocess.run(
+            [*line, *complete, *arguments, *extra], capture_output=True, text=True, check=False
+        )
+        if extra == ["--json"]:
+            page.with_suffix(".json").write_text(done.stdout)
+    print(f"\n{folders[0].parent.name}\n\n{done.stdout}{done.stderr}", flush=True)
+
+
+def tokens_below(folder: Path) -> int:
+    """The tokens of all results in a folder."""
+    total = 0
+    for file in folder.rglob("results.jsonl"):
+        for line in file.read_text().splitlines():
+            usage = json.loads(line)["usage"]
+            total += usage["tokens_in"] + usage["tokens_out"]
+    return total
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,337 @@
+"""An audit of runs: what their answers owe to the footage, to the moments cited, and to letters.
+
+The questions of a run are asked again in four passes, with something changed in each. A pass is an
+evaluation like any other, in a folder below the run's: it resumes, and keeps to the run's budget.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from longtake.algorithms import intervals
+from longtake.errors import RunError
+from longtake.evals.benchmarks import Benchmark, LabelledQuestion
+from longtake.evals.report import RunReport, compare
+from longtake.evals.runner import Row, Scored, score
+from longtake.evals.runs import RunFolder, differences
+from longtake.evals.scoring import Difference, Rate, accuracy, cited, normalized, paired
+from longtake.types import Segment
+
+REFERENCE = "blind"
+"""The method that answers without the footage; other methods are compared with it."""
+FOLDER = "audit"
+"""The folder of the passes, below that of the run."""
+PASSES = {
+    "shuffled": "every option under another letter",
+    "emptied": "the whole footage removed",
+    "uncited": "the cited stretches removed",
+    "thinned": "random other stretches of the same lengths removed",
+}
+"""What is changed in each pass."""
+FLAGS = {
+    "footage not needed": "with the whole footage removed, it is not shown to be right less often",
+    "citations not needed": "removing what it cites is not shown to change more of its answers than"
+    " removing random stretches of the same lengths, or it cites nothing",
+    "knows more than the footage": "with the whole footage removed, it is shown to be right more"
+    " often than `blind`",
+    "depends on letters": "with every option under another letter, it is shown to be right less"
+    " often",
+}
+"""The rules: what each flag says about a run. What is shown is defined by :func:`shown`."""
+SHOWN = (
+    "A difference is shown if its 95 % interval, bootstrapped over videos, lies above 0 and"
+    " McNemar's exact p is below 0.05."
+)
+COLUMNS = (
+    "run",
+    "right (95 %)",
+    "minus blind",
+    "blind answers too",
+    *(f"stays, {name}" for name in PASSES),
+    "right, emptied",
+    "F1 of cited seconds",
+    "calls",
+    "tokens",
+    "s",
+    "flags",
+)
+
+
+@dataclass(frozen=True)
+class AuditPass:
+    """The questions of a pass, as the run answered them and as the pass did."""
+
+    before: Scored
+    after: Scored
+
+    @property
+    def videos(self) -> list[str]:
+        """The video of each question."""
+        return [item.asked.video for item in self.before.items]
+
+    @property
+    def same(self) -> list[bool]:
+        """Whether each answer of the run is given in the pass too."""
+        return _same(self.before, self.after)
+
+    @property
+    def stays(self) -> Rate:
+        """Share of the run's answers that are given in the pass too."""
+        return _share(self.same, self.before)
+
+    @property
+    def lost(self) -> Difference:
+        """How much more often the run is right."""
+        return paired(self.before.right, self.after.right, self.videos)
+
+    def plain(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        silent = [answer is None for answer in answers(self.after)]
+        return {
+            "stays": vars(self.stays),
+            "abstains": vars(accuracy(silent, self.videos)),
+            "accuracy": vars(self.after.accuracy),
+            "lost": vars(self.lost),
+        }
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A run beside ``blind`` on the same questions, and its passes."""
+
+    report: RunReport
+    blind: RunReport
+    passes: Mapping[str, AuditPass]
+    """By name, without those that have no questions; ``blind`` itself has none."""
+
+    @property
+    def blind_too(self) -> Rate:
+        """Share of the run's answers that ``blind`` gives too."""
+        return _share(_same(self.report.scored, self.blind.scored), self.report.scored)
+
+    @property
+    def cited_effect(self) -> Difference | None:
+        """How many more answers change without what is cited than without something else."""
+        if "uncited" not in self.passes:
+            return None
+        uncited, thinned = self.passes["uncited"], self.passes["thinned"]
+        # answers that stay are counted, so the order is reversed
+        return paired(thinned.same, uncited.same, uncited.videos)
+
+    @property
+    def unseen_lead(self) -> Difference | None:
+        """How much more often than ``blind`` the method is right without the footage."""
+        if "emptied" not in self.passes:
+            return None
+        emptied = self.passes["emptied"]
+        blind = self.blind.scored.by_question()
+        return paired(
+            emptied.after.right, [blind[i.asked.id] for i in emptied.after.items], emptied.videos
+        )
+
+    @property
+    def flags(self) -> list[str]:
+        """The names of :data:`FLAGS` that hold; ``blind`` is what others are judged by."""
+        if not self.passes:
+            return []
+        effect, lead = self.cited_effect, self.unseen_lead
+        shuffled = self.passes.get("shuffled")
+        holds = (
+            not shown(self.passes["emptied"].lost),
+            effect is None or not shown(effect),
+            lead is not None and shown(lead),
+            shuffled is not None and shown(shuffled.lost),
+        )
+        return [name for name, flagged in zip(FLAGS, holds, strict=True) if flagged]
+
+    def plain(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        report, citations = self.report, self.report.scored.citations
+        effect, lead = self.cited_effect, self.unseen_lead
+        return {
+            "run": report.name,
+            "benchmark": report.benchmark,
+            "method": report.method,
+            "models": report.models,
+            "accuracy": vars(report.scored.accuracy),
+            "minus_blind": vars(compare(report, self.blind)),
+            "blind_too": vars(self.blind_too),
+            "passes": {name: each.plain() for name, each in self.passes.items()},
+            "cited_effect": None if effect is None else vars(effect),
+            "unseen_lead": None if lead is None else vars(lead),
+            "evidence_f1": None if citations is None else citations.seconds_f1,
+            "calls": report.mean("calls"),
+            "tokens": report.tokens,
+            "seconds": report.mean("seconds"),
+            "tokens_of_blind": self.blind.tokens,
+            "flags": self.flags,
+        }
+
+    @property
+    def row(self) -> list[str]:
+        """As a row of a table with :data:`COLUMNS`."""
+        report, citations = self.report, self.report.scored.citations
+        stays = {name: each.stays for name, each in self.passes.items()}
+        emptied = self.passes.get("emptied")
+        return [
+            report.name,
+            report.accuracy,
+            str(compare(report, self.blind)),
+            str(self.blind_too),
+            *(str(stays.get(name, "–")) for name in PASSES),
+            "–" if emptied is None else str(emptied.after.accuracy),
+            "–" if citations is None else f"{citations.seconds_f1:.3f}",
+            f"{report.mean('calls'):.1f}",
+            f"{report.tokens:,.0f}",
+            f"{report.mean('seconds'):.1f}",
+            ", ".join(self.flags) or "–",
+        ]
+
+
+def shown(difference: Difference) -> bool:
+    """Whether a difference is there beyond chance, by the interval and by McNemar's test."""
+    return difference.low > 0 and difference.p < 0.05
+
+
+AskPass = Callable[[RunReport, Benchmark, RunFolder], Mapping[str, Row]]
+"""Asks the questions of a pass that have no result yet, in its folder; returns all results."""
+
+
+def audit_runs(runs: Sequence[tuple[RunReport, Benchmark]], ask: AskPass) -> list[Audit]:
+    """Audit runs; those on one benchmark must have the same questions, budget and seed."""
+    blind: dict[str, RunReport] = {}
+    for report, _ in runs:
+        if len(report.scored.items) < report.total:
+            have = f"{len(report.scored.items)} of {report.total} results with labels"
+            raise RunError(f"{report.folder}: has {have}; an audit needs all")
+        if report.method == REFERENCE:
+            blind[report.benchmark] = report
+    for report, _ in runs:
+        if report.benchmark not in blind:
+            raise RunError(
+                f"{report.folder}: no run of {REFERENCE} on {report.benchmark} to compare it with"
+            )
+        _check_equal(report, blind[report.benchmark])
+    return [
+        Audit(report, blind[report.benchmark], _passes(report, benchmark, ask))
+        for report, benchmark in runs
+    ]
+
+
+def _check_equal(report: RunReport, blind: RunReport) -> None:
+    keys = ("benchmark", "budget", "seed")
+    ours, theirs = ({key: each.spec.get(key) for key in keys} for each in (report, blind))
+    if changed := differences(theirs, ours):
+        listed = "; ".join(changed[:4])
+        raise RunError(f"{report.folder}: cannot be compared with {blind.folder} ({listed})")
+
+
+def _passes(report: RunReport, benchmark: Benchmark, ask: AskPass) -> dict[str, AuditPass]:
+    if report.method == REFERENCE:
+        return {}
+    results = {item.asked.id: row for item, row in zip(report.items, report.rows, strict=True)}
+    passes = {}
+    for name in PASSES:
+        changed = altered(name, benchmark, results)
+        if changed.items:
+            after = score(changed, _results(report, changed, ask))
+            asked = {item.asked.id for item in changed.items}
+            items = [item for item in benchmark.items if item.asked.id in asked]
+            passes[name] = AuditPass(score(replace(benchmark, items=items), results), after)
+    return passes
+
+
+def _results(report: RunReport, changed: Benchmark, ask: AskPass) -> Mapping[str, Row]:
+    mark: Any = changed.settings["audit"]
+    folder = RunFolder(report.folder / FOLDER / mark["pass"])
+    results = folder.results()
+    if any(item.asked.id not in results for item in changed.items):
+        return ask(report, changed, folder)
+    if folder.spec()["benchmark"].get("audit") != mark:
+        raise RunError(f"{folder.path}: was made from other answers; delete it to ask anew")
+    return results
+
+
+def altered(name: str, benchmark: Benchmark, results: Mapping[str, Mapping[str, Any]]) -> Benchmark:
+    """The questions of a pass; questions that it cannot be made for are left out."""
+    items = []
+    durations: dict[str, float] = {}
+    for item in benchmark.items:
+        asked, row = item.asked, results[item.asked.id]
+        if name == "shuffled":
+            if asked.question.options:
+                items.append(_shuffled(item))
+            continue
+        removed = [Segment(0.0, math.inf)]
+        if name != "emptied":
+            if asked.video not in durations:
+                durations[asked.video] = benchmark.source.footage(asked.video).duration
+            removed = _widened(cited(row), durations[asked.video])
+            covered = sum(stretch.duration for stretch in removed)
+            # elsewhere there must be room for as much
+            if not removed or 2 * covered > durations[asked.video] or _given(item, row) is None:
+                continue
+            if name == "thinned":
+                chance = random.Random(asked.id)
+                removed = intervals.elsewhere(removed, durations[asked.video], chance)
+        items.append(replace(item, asked=replace(asked, removed=tuple(removed))))
+    asked_text = repr([item.asked for item in items])
+    mark = {"pass": name, "digest": hashlib.sha256(asked_text.encode()).hexdigest()}
+    return replace(benchmark, items=items, settings={**benchmark.settings, "audit": mark})
+
+
+def _shuffled(item: LabelledQuestion) -> LabelledQuestion:
+    """The question with its options rotated, so that each gets another letter."""
+    question = item.asked.question
+    count = len(question.options)
+    turn = random.Random(item.asked.id).randrange(1, count)
+    options = tuple(question.options[(place + turn) % count] for place in range(count))
+    label = item.label
+    if label in tuple(question.letters):
+        label = question.letters[(question.letters.index(label) - turn) % count]
+    asked = replace(item.asked, question=replace(question, options=options))
+    return replace(item, asked=asked, label=label)
+
+
+def _widened(citations: Sequence[Segment], duration: float) -> list[Segment]:
+    """Disjoint stretches of at least a second, since a moment of the grid stands for one."""
+    wide = []
+    for each in citations:
+        lacking = max(0.0, 1.0 - each.duration) / 2
+        start, end = max(0.0, each.start - lacking), min(duration, each.end + lacking)
+        wide.append(Segment(start, max(start, end)))
+    return intervals.union(wide)
+
+
+def answers(scored: Scored) -> list[str | None]:
+    """The text of each answer; ``None`` where none was given."""
+    return [_given(item, row) for item, row in zip(scored.items, scored.rows, strict=True)]
+
+
+def _given(item: LabelledQuestion, row: Mapping[str, Any]) -> str | None:
+    """The text of the answer that was given; ``None`` if there is none."""
+    question = item.asked.question
+    if question.options:
+        options = dict(zip(question.letters, question.options, strict=True))
+        return options.get(row.get("choice") or "")
+    return normalized(row.get("text") or "") or None
+
+
+def _same(one: Scored, other: Scored) -> list[bool]:
+    """Whether each answer is given by both; no answer is never the same."""
+    ids = [item.asked.id for item in other.items]
+    theirs = dict(zip(ids, answers(other), strict=True))
+    ours = zip(one.items, answers(one), strict=True)
+    return [answer is not None and answer == theirs.get(item.asked.id) for item, answer in ours]
+
+
+def _share(same: Sequence[bool], scored: Scored) -> Rate:
+    """The share of a run's answers that are the same."""
+    known = [number for number, answer in enumerate(answers(scored)) if answer is not None]
+    videos = [scored.items[number].asked.video for number in known]
+    return accuracy([same[number] for number in known], videos)
