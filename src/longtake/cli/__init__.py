@@ -86,6 +86,7 @@ COMMANDS = {
     "search": "Find moments by words: in speech, pictures and on-screen text.",
     "library": "Search and ask many films at once.",
     "eval": "Run a method on a benchmark and score it.",
+    "reproduce": "Repeat the tables of a paper row by row, beside the published figures.",
     "calibrate": "Turn confidences into probabilities, and fit when the method auto stops.",
     "report": "Score runs and compare them, as Markdown, JSON or a web page.",
     "audit": "Show what answers owe to the footage, to citations and to letters.",

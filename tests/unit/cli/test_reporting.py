@@ -129,3 +129,43 @@ def test_a_preset_checks_answers_only_if_asked(run, runs, tmp_path, monkeypatch,
     assert code == 0, err
     spec = json.loads((tmp_path / "r" / "spec.json").read_text())
     assert f"verify={bool(asked)}" in spec["answers"]
+
+
+def test_a_row_of_a_paper_is_repeated_beside_its_published_figure(run, runs, tmp_path):
+    asked = ("reproduce", "videoagent", "--table", "3", "--data", runs[1], *SIMULATED)
+    code, out, _ = run(*asked, "--dry-run")
+    assert code == 0
+    assert f"--data {runs[1]} --model lab/acuity=1 --out repro/videoagent/3/1-videoagent" in out
+    assert "VideoAgent: 71.3 %" in out
+    code, out, err = run(*asked, "--out", tmp_path / "repro")
+    assert code == 0, err
+    assert "| table 3, VideoAgent | videoagent-nextqa | 71.3 % |" in out
+    spec = json.loads(next(tmp_path.glob("repro/**/spec.json")).read_text())
+    assert spec["questions"] == 1
+
+
+def test_a_row_that_fails_is_reported_and_the_rest_goes_on(run, tmp_path):
+    asked = ("reproduce", "videoagent", "--table", "8", "--out", tmp_path / "r", *SIMULATED)
+    code, _, err = run(*asked, "--data", tmp_path)
+    assert code == 0
+    assert err.count("no card of this encoder") == 3
+    asked = ("reproduce", "videoagent", "--table", "3", "--out", tmp_path / "r", *SIMULATED)
+    code, _, err = run(*asked, "--data", tmp_path / "missing")
+    assert code != 0
+    assert "ended with exit code" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (("videoagent",), "--out"),
+        (("videoagent", "--table", "99", "--dry-run"), "unknown table"),
+        (("videoagent", "--table", "5", "--row", "7", "--dry-run"), "no row 7"),
+        (("videoagent", "--row", "1", "--dry-run"), "--row needs --table"),
+        (("nobody", "--dry-run"), "nobody"),
+    ],
+)
+def test_what_cannot_be_reproduced_is_said(run, line, why):
+    code, _, err = run("reproduce", *line)
+    assert code != 0
+    assert why in err

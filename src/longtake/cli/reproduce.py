@@ -1,0 +1,229 @@
+"""``longtake reproduce``."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longtake.cli.options import COUNT, PATH, common
+from longtake.cli.output import emit_json, say
+from longtake.config import Settings
+from longtake.errors import ConfigError, RunError, unknown
+from longtake.evals.presets import PaperTable, TableCell, as_text, papers, read_paper
+from longtake.evals.report import read_labelled
+from longtake.methods.base import bounds_of, configure
+from longtake.registry import methods
+from longtake.runner.estimate import PICTURE_TOKENS, TOKENS_PER_WORD
+from longtake.types import Question
+
+TYPICAL = Question("What does the person do after opening the door?", ("a", "b", "c", "d", "e"))
+"""A question of ordinary length, for estimates."""
+
+
+@click.command()
+@click.argument("paper", type=click.Choice(papers()))
+@click.option("--table", metavar="NAME", help="One table or figure, such as 5 or 'figure 3'.")
+@click.option("--row", "rows", type=COUNT, multiple=True, metavar="N", help="One row; repeatable.")
+@click.option(
+    "--data",
+    "folders",
+    multiple=True,
+    metavar="[BENCHMARK=]DIR",
+    help="The files of all benchmarks, or of one; repeatable.",
+)
+@click.option("--model", "models", multiple=True, metavar="[ROLE=]NAME", help="As for eval.")
+@click.option("--team", type=PATH, metavar="FILE", help="A team file, for team methods.")
+@click.option("--limit", type=COUNT, metavar="N", help="Only the first N questions of each.")
+@click.option("--out", type=PATH, metavar="DIR", help="Where the runs are kept.")
+@click.option("--dry-run", is_flag=True, help="List rows, commands and an estimate; run nothing.")
+@common
+def reproduce(
+    paper: str,
+    table: str | None,
+    rows: tuple[int, ...],
+    folders: tuple[str, ...],
+    models: tuple[str, ...],
+    team: Path | None,
+    limit: int | None,
+    out: Path | None,
+    dry_run: bool,
+    settings: Settings,  # noqa: ARG001
+    as_json: bool,
+) -> int:
+    """Repeat the tables of a paper row by row, beside the published figures.
+
+    Each row is one 'longtake eval', which --dry-run prints. Rows that were interrupted continue
+    where they stopped. A row that needs other models than the rest is chosen with --row and given
+    its own --model or --team.
+
+    \b
+    Example:
+      longtake reproduce videodetective --table 3 --dry-run
+      longtake reproduce videoagent --table 5 --data egoschema --out repro --model gpt-4o
+    """
+    chosen = _chosen(paper, table, rows)
+    data = _folders(folders)
+    given = [word for model in models for word in ("--model", model)]
+    given += ["--team", str(team)] if team is not None else []
+    given += ["--limit", str(limit)] if limit is not None else []
+    if dry_run:
+        _list(paper, chosen, given, data, out or Path("repro"), as_json=as_json)
+        return 0
+    if out is None:
+        raise ConfigError("name a folder for the runs with --out, or pass --dry-run")
+    compared, failed = [], 0
+    for title, cell in _cells(chosen):
+        if cell.cannot:
+            say(f"{title}, row {cell.number} ({cell.row}): {cell.cannot}")
+            continue
+        place = out / paper / title / cell.folder
+        line = _command(cell, given, data, place)
+        say(f"{title}, row {cell.number} ({cell.row}): {as_text(line)}")
+        ended = subprocess.run(
+            [sys.executable, "-m", "longtake", *line[1:], "--resume"], stdout=subprocess.DEVNULL
+        )
+        if ended.returncode:
+            failed = failed or ended.returncode
+            say(f"ended with exit code {ended.returncode}; the other rows go on")
+            continue
+        compared.append((title, cell, _accuracy(place, data)))
+    _compare(compared, as_json=as_json)
+    return failed
+
+
+def _chosen(paper: str, table: str | None, rows: Sequence[int]) -> list[PaperTable]:
+    """The tables, with the rows that were asked for."""
+    known = {each.table: each for each in read_paper(paper).tables}
+    if table is not None and table not in known:
+        raise unknown("table", table, list(known), where=paper)
+    chosen = list(known.values()) if table is None else [known[table]]
+    if not rows:
+        return chosen
+    if table is None:
+        raise ConfigError("--row needs --table")
+    cells = tuple(cell for cell in chosen[0].cells if cell.number in rows)
+    missing = sorted(set(rows) - {cell.number for cell in cells})
+    if missing:
+        raise ConfigError(f"table {table} of {paper} has no row {missing[0]}")
+    return [dataclasses.replace(chosen[0], cells=cells)]
+
+
+def _folders(given: Sequence[str]) -> dict[str, Path]:
+    """Folders by benchmark; the empty name stands for every other one."""
+    folders = {}
+    for text in given:
+        name, equals, folder = text.rpartition("=")
+        folders[name if equals else ""] = Path(folder)
+    return folders
+
+
+def _cells(tables: Sequence[PaperTable]) -> Iterator[tuple[str, TableCell]]:
+    return ((f"table {table.table}", cell) for table in tables for cell in table.cells)
+
+
+def _command(
+    cell: TableCell, given: Sequence[str], data: Mapping[str, Path], place: Path
+) -> list[str]:
+    """The command of a cell; where something is not given, a word in capitals stands for it."""
+    experiment = cell.experiment
+    folder = data.get(experiment.benchmark, data.get("", Path("DATA")))
+    line = experiment.command("--data", str(folder), *given)
+    if not {"--model", "--team"} & {*given}:
+        is_team = "team" in methods.get(experiment.method).roles
+        unnamed = ("--team", "TEAM") if is_team else ("--model", "MODEL")
+        line += [word for model in experiment.models for word in ("--model", model)] or unnamed
+    return [*line, "--out", str(place)]
+
+
+def _list(
+    paper: str,
+    tables: Sequence[PaperTable],
+    given: Sequence[str],
+    data: Mapping[str, Path],
+    out: Path,
+    *,
+    as_json: bool,
+) -> None:
+    plain: list[dict[str, Any]] = []
+    for table in tables:
+        if not as_json:
+            click.echo(f"{paper}, table {table.table}: {table.title}")
+            differences = {cell.experiment.name: cell.experiment.departs for cell in table.cells}
+            for name, departs in differences.items():
+                click.echo(f"  {name} differs from the paper: {departs}")
+        for cell in table.cells:
+            line = as_text(_command(cell, given, data, out / paper / table.table / cell.folder))
+            found = {
+                "table": table.table,
+                "row": cell.number,
+                "name": cell.row,
+                "experiment": cell.experiment.name,
+                "published": cell.published,
+                "models": cell.experiment.used,
+                "estimate": estimate(cell),
+            }
+            found |= {"cannot": cell.cannot} if cell.cannot else {"command": line}
+            plain.append(found)
+            if not as_json:
+                click.echo(f"  {cell.number}. {cell.row}: {cell.published:.1f} %", nl=False)
+                click.echo(f" ({cell.experiment.name}; {cell.experiment.used})")
+                click.echo(f"     cannot be run: {cell.cannot}" if cell.cannot else f"     {line}")
+                if not cell.cannot:
+                    click.echo(f"     {found['estimate']}")
+        if table.others and not as_json:
+            click.echo(f"  other systems, which longtake does not have: {', '.join(table.others)}")
+    if as_json:
+        emit_json({"paper": paper, "rows": plain})
+    elif not tables:
+        experiments = ", ".join(read_paper(paper).experiments)
+        click.echo(f"no table of {paper} is available here; presets of eval: {experiments}")
+
+
+def estimate(cell: TableCell) -> str:
+    """The most that a cell can cost, in words, as far as the paper tells length and number."""
+    experiment = cell.experiment
+    method = configure(methods.get(experiment.method), experiment.fields)
+    most = bounds_of(method, experiment.seconds or 3600.0, TYPICAL)
+    if most is None:
+        return "the method names no bounds"
+    # captions take the place of pictures
+    pictures = 0 if experiment.benchmark.endswith("-captions") else most.frames
+    words = (most.prompt_words + most.reply_words) * TOKENS_PER_WORD
+    tokens = round(words + pictures * PICTURE_TOKENS)
+    length = f"{experiment.seconds:.0f} s" if experiment.seconds else "an hour"
+    text = f"at most {most.calls} calls, {pictures} pictures and {tokens:,} tokens a question"
+    text += f" about a film of {length}"
+    if experiment.questions is None:
+        return text
+    millions = tokens * experiment.questions / 1e6
+    return f"{text}; {experiment.questions:,} questions: {millions:.0f} million tokens"
+
+
+def _accuracy(place: Path, data: Mapping[str, Path]) -> str:
+    try:
+        return read_labelled(place, tuple(data.values())).accuracy
+    except (RunError, ConfigError) as error:
+        return f"cannot be scored: {error}"
+
+
+def _compare(compared: Sequence[tuple[str, TableCell, str]], *, as_json: bool) -> None:
+    """Our figures beside the published ones."""
+    if as_json:
+        rows = [
+            {"table": title, "row": cell.row, "experiment": cell.experiment.name}
+            | {"published": cell.published, "ours": ours}
+            for title, cell, ours in compared
+        ]
+        emit_json({"rows": rows})
+        return
+    if compared:
+        click.echo("| row | experiment | published | ours |\n|---|---|---|---|")
+    for title, cell, ours in compared:
+        name = f"{title}, {cell.row}"
+        click.echo(f"| {name} | {cell.experiment.name} | {cell.published:.1f} % | {ours} |")
