@@ -155,7 +155,7 @@ def test_a_projector_that_does_not_fit_is_an_error_and_not_a_crash(
     weights = local.LocalWeights(
         ModelCatalog(SETTINGS).file(NAME), mmproj=tmp_path / "mmproj.gguf", context=512
     )
-    with pytest.raises(ModelError, match="cannot be loaded"):
+    with pytest.raises(ModelError, match="is not a projector for pictures"):
         local.LocalChat(Card("blind"), weights).complete([], Options())
 
 

@@ -11,10 +11,8 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from longtake.algorithms import sampling
 from longtake.llm.capabilities import Capabilities, Rung
 from longtake.llm.chat import (
     Card,
@@ -22,7 +20,6 @@ from longtake.llm.chat import (
     Image,
     Message,
     Options,
-    Part,
     Reply,
     Text,
     ToolCall,
@@ -135,7 +132,6 @@ def _positive(value: Any) -> int | None:
 
 REPLY_TOOL = "reply"
 """The tool whose arguments are the reply, where a form is asked for by a tool call."""
-_LABEL = re.compile(r"\s*\[[\d:.]+\]\s*")
 
 
 def wire_body(
@@ -198,25 +194,6 @@ def _form(rung: Rung, schema: Mapping[str, Any], max_tokens: int, bounds: bool) 
     }
     chosen = {"type": "function", "function": {"name": REPLY_TOOL}}
     return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
-
-
-def thin(messages: Sequence[Message], limit: int) -> list[Message]:
-    """The messages with at most ``limit`` pictures, evenly chosen; the others lose their labels.
-
-    A label is the text right before a picture, such as ``[00:01:10]``.
-    """
-    shown = list(images(messages))
-    kept = {id(shown[index]) for index in sampling.uniform(len(shown), limit)}
-    thinned = []
-    for message in messages:
-        parts: list[Part] = []
-        for part in message.parts:
-            if isinstance(part, Text) or id(part) in kept:
-                parts.append(part)
-            elif parts and isinstance(parts[-1], Text) and _LABEL.fullmatch(parts[-1].text):
-                parts.pop()
-        thinned.append(replace(message, parts=tuple(parts)))
-    return thinned
 
 
 def wire_message(message: Message) -> dict[str, Any]:

@@ -4,18 +4,26 @@
 with a key made for this process: closing the connection is the only way to stop a reply, so this is
 how deadlines hold here too. Models with the same file and settings share one server; all are closed
 when the process ends.
+
+A projector is what lets a model see. One that is well-formed but lacks tensors, or whose tensors
+have other shapes, makes the runtime crash; so a pair of files is first loaded in a process of its
+own, once a day.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import re
 import secrets
+import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from longtake.config.entries import LocalEntry
 from longtake.errors import ModelError
@@ -27,6 +35,9 @@ from longtake.llm.chat import HERE, Card, Chat, Message, Options, Reply, price_o
 from longtake.llm.http import Endpoint
 
 MAGIC = b"GGUF"
+WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+"""Bytes of each type of value in a GGUF file; 8 is a text and 9 a list (ggml's docs/gguf.md)."""
+QWEN = ("qwen2vl", "qwen3vl")
 CONTEXT = 4096
 """Tokens, unless the entry says otherwise."""
 
@@ -46,7 +57,7 @@ class LocalBackend(HereBackend[LocalEntry]):
         file = weights_file(model.name, entry, model.folder)
         mmproj = Path(entry.mmproj).expanduser() if entry.mmproj else None
         # the size tells apart two files of one name, without hashing a gigabyte at every start
-        size = file.stat().st_size if file.is_file() else 0
+        revision = f"{_size(file)}|" + (f"{mmproj.name}|{_size(mmproj)}" if mmproj else "")
         card = Card(
             model.name,
             model=file.name,
@@ -55,7 +66,7 @@ class LocalBackend(HereBackend[LocalEntry]):
             vision=mmproj is not None,
             price=price_of(model.name, entry) or HERE,
             options=model.options,
-            revision=f"{size}|{mmproj.name if mmproj else ''}",
+            revision=revision,
         )
         weights = LocalWeights(
             file,
@@ -71,9 +82,8 @@ class LocalBackend(HereBackend[LocalEntry]):
     def check(self, model: Opening[LocalEntry]) -> None:
         """Reject weights that are not there or are no weights."""
         entry = model.entry
-        _check(model.name, weights_file(model.name, entry, model.folder))
-        if entry.mmproj:
-            _check(model.name, Path(entry.mmproj).expanduser())
+        file = weights_file(model.name, entry, model.folder)
+        _check_files(model.name, file, Path(entry.mmproj).expanduser() if entry.mmproj else None)
 
     def state(self, model: Opening[LocalEntry]) -> str:
         """Whether the weights are there."""
@@ -137,6 +147,9 @@ class LocalChat:
 
     def address(self) -> tuple[str, str]:
         """Address and key of the server that runs the model, which is started if necessary."""
+        if self._weights.mmproj is not None and self.capabilities.known.vision is None:
+            _load_apart(self._card.name, self._weights, self._timeout)
+            self.capabilities.learn(vision=True)
         return _serve(self._card.name, self._weights)
 
     def _open(self) -> OpenAIChat:
@@ -173,10 +186,22 @@ atexit.register(close_all)
 
 def _start(name: str, weights: LocalWeights) -> tuple[Any, str]:
     # a file that the runtime cannot parse could crash this process, so files are checked first
-    for file in filter(None, (weights.file, weights.mmproj)):
-        _check(name, file)
-    xllamacpp = _runtime()
-    params = xllamacpp.CommonParams()
+    _check_files(name, weights.file, weights.mmproj)
+    params = _params(weights)
+    params.verbosity = -1  # its log would mix with the progress display
+    # other users of this machine can reach its loopback too; without the key they are refused
+    key = secrets.token_urlsafe(24)
+    params.api_keys = [key]
+    try:
+        return _runtime().Server(params), key
+    except Exception as error:
+        detail = f"{weights.file.name} cannot be loaded ({error})"
+        raise ModelError(name, "unavailable", detail) from error
+
+
+def _params(weights: LocalWeights) -> Any:
+    """The runtime's settings for these weights."""
+    params = _runtime().CommonParams()
     params.model.path = str(weights.file)
     if weights.mmproj is not None:
         params.mmproj.path = str(weights.mmproj)
@@ -188,19 +213,45 @@ def _start(name: str, weights: LocalWeights) -> tuple[Any, str]:
         params.cpuparams.n_threads = weights.threads
     # memory for displaced prompts, so that agents who take turns keep their prefixes
     params.cache_ram_mib = 1024
-    params.verbosity = -1  # its log would mix with the progress display
     params.ui = False
     # weights are downloaded by us, with a hash, or not at all
     params.offline = True
-    # other users of this machine can reach its loopback too; without the key they are refused
-    key = secrets.token_urlsafe(24)
-    params.api_keys = [key]
     params.cors_origins = "http://127.0.0.1"
+    return params
+
+
+def _load_apart(name: str, weights: LocalWeights, timeout: float) -> None:
+    """Load the model and its projector in another process, which may crash."""
+    _check_files(name, weights.file, weights.mmproj)
+    arguments = [str(weights.file), str(weights.mmproj), str(weights.gpu_layers)]
+    code = f"from {__name__} import load_alone; load_alone()"
+    # -P: a module in the working folder is not imported
+    command = [sys.executable, "-P", "-c", code, *arguments]
     try:
-        return xllamacpp.Server(params), key
-    except Exception as error:
-        detail = f"{weights.file.name} cannot be loaded ({error})"
-        raise ModelError(name, "unavailable", detail) from error
+        ran = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ModelError(name, "unavailable", f"not loaded after {timeout:g} s") from error
+    if ran.returncode:
+        reason = _REASON.search(ran.stderr.decode(errors="replace"))
+        why = reason[0] if reason else "it makes the runtime crash: tensors are missing or wrong"
+        detail = f"{arguments[1]} is not a projector for {weights.file.name} ({why})"
+        raise ModelError(name, "unavailable", detail)
+
+
+def load_alone() -> None:
+    """Load the model and the projector that the command line names, and nothing else."""
+    file, mmproj, layers = sys.argv[1:]
+    params = _params(LocalWeights(Path(file), Path(mmproj), context=512, gpu_layers=int(layers)))
+    params.verbosity = 1  # errors
+    loaded = _runtime().Server(params)
+    # a server that is closed while it starts may wait forever
+    os._exit(0 if loaded else 1)
+
+
+_REASON = re.compile(r"unable to find tensor .*|mismatch between .*|(?<=error loading model: ).*")
+"""What the runtime's log says about files that do not belong together."""
 
 
 def _runtime() -> Any:
@@ -221,11 +272,42 @@ def _runtime() -> Any:
     return xllamacpp
 
 
-def _check(name: str, file: Path) -> None:
-    """Reject files that are not GGUF: they could crash the runtime, and with it this process."""
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.is_file() else 0
+
+
+def _check_files(name: str, file: Path, mmproj: Path | None) -> None:
+    """Reject files that are missing, not GGUF, or do not belong together by what they state."""
+    model = _metadata(name, file)
+    if model.get("general.architecture") == "clip":
+        raise ModelError(name, "unavailable", f"{file} is a projector, not a model")
+    if mmproj is None:
+        return
+    projector = _metadata(name, mmproj)
+    kind = projector.get("clip.projector_type") or projector.get("clip.vision.projector_type")
+    if projector.get("general.architecture") != "clip" or not kind:
+        raise ModelError(name, "unavailable", f"{mmproj} is not a projector for pictures")
+    architecture = model.get("general.architecture", "")
+    # Qwen's models place pictures in two dimensions, which other projectors know nothing of
+    is_qwen = kind.startswith("qwen")
+    can_place = (
+        architecture.startswith("qwen") or f"{architecture}.rope.dimension_sections" in model
+    )
+    if (is_qwen and not can_place) or (architecture.startswith(QWEN) and not is_qwen):
+        detail = f"{mmproj} ({kind}) is not a projector for {file.name} ({architecture})"
+        raise ModelError(name, "unavailable", detail)
+
+
+def _metadata(name: str, file: Path) -> dict[str, str]:
+    """What a GGUF file states before its vocabulary; values that are not text are empty.
+
+    Other files could crash the runtime, and with it this process.
+    """
     try:
         with file.open("rb") as opened:
-            magic = opened.read(len(MAGIC))
+            if opened.read(len(MAGIC)) != MAGIC:
+                raise ModelError(name, "unavailable", f"{file} is not a GGUF file")
+            return _read_keys(opened)
     except FileNotFoundError as error:
         detail = f"{file} is not there"
         if name in DOWNLOADS:
@@ -235,5 +317,42 @@ def _check(name: str, file: Path) -> None:
     except OSError as error:
         detail = f"{file} cannot be read ({error.strerror})"
         raise ModelError(name, "unavailable", detail) from error
-    if magic != MAGIC:
-        raise ModelError(name, "unavailable", f"{file} is not a GGUF file")
+    except (struct.error, ValueError, RecursionError) as error:
+        raise ModelError(name, "unavailable", f"{file} is a damaged GGUF file") from error
+
+
+def _read_keys(file: BinaryIO) -> dict[str, str]:
+    _, _, number = _unpack(file, "<IQQ")
+    keys: dict[str, str] = {}
+    for _ in range(number):
+        key = _read_text(file)
+        # vocabularies are long, and come last
+        if key.startswith("tokenizer."):
+            break
+        keys[key] = _read_value(file, *_unpack(file, "<I"))
+    return keys
+
+
+def _read_value(file: BinaryIO, kind: int) -> str:
+    """A text; values of other types are skipped."""
+    if kind == 8:
+        return _read_text(file)
+    if kind == 9:
+        item, number = _unpack(file, "<IQ")
+        for _ in range(number):
+            _read_value(file, item)
+    elif kind in WIDTHS:
+        _unpack(file, f"<{WIDTHS[kind]}x")
+    else:
+        raise ValueError(f"type {kind}")
+    return ""
+
+
+def _read_text(file: BinaryIO) -> str:
+    (length,) = _unpack(file, "<Q")
+    # a damaged file could state any length
+    return file.read(min(length, 1 << 24)).decode()
+
+
+def _unpack(file: BinaryIO, layout: str) -> tuple[Any, ...]:
+    return struct.unpack(layout, file.read(struct.calcsize(layout)))

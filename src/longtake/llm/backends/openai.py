@@ -41,9 +41,9 @@ from longtake.llm.openai_protocol import (
     refused_feature,
     refuses_pictures,
     reported_context,
-    thin,
     wire_body,
 )
+from longtake.llm.structured.fit import measure, thin
 from longtake.llm.structured.schema import (
     is_object,
     matches_schema,
@@ -159,7 +159,7 @@ class OpenAIChat:
             request.rung = form_rung(options, self.capabilities)
             if request.suspect is not None:
                 request.rung = "plain"
-            request.messages = self._sendable(messages)
+            request.messages = self._sendable(messages, request.max_images)
             body = wire_body(
                 self._model, request.messages, options, self.capabilities, request.rung
             )
@@ -215,14 +215,15 @@ class OpenAIChat:
         deadline = request.options.deadline
         return None if deadline is None else deadline - (self._clock.now() - request.began)
 
-    def _sendable(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """The messages with as many pictures as the server takes."""
+    def _sendable(self, messages: Sequence[Message], most: int | None) -> Sequence[Message]:
+        """The messages with as many pictures as the server takes, and no more than ``most``."""
         # known before sending, so a limit costs one refused request in all
         number = sum(1 for _ in images(messages))
         if number and self.capabilities.known.vision is False:
             raise ModelError(self._card.name, "refused", "the model takes no pictures")
-        limit = self.capabilities.known.images
-        if limit is None or number <= limit:
+        limits = (most, self.capabilities.known.images)
+        limit = min((each for each in limits if each is not None), default=number)
+        if number <= limit:
             return messages
         events.note("pictures_left_out", model=self._card.name, shown=limit, wanted=number)
         return thin(messages, limit)
@@ -277,6 +278,8 @@ class OpenAIChat:
         if any(True for _ in images(request.messages)) and self._mend_pictures(response, request):
             return "the server takes fewer pictures"
         failure = self._endpoint.failure(response)
+        if failure.problem == "context" and self._can_show_fewer(request):
+            return "the pictures do not fit"
         # a prompt that is too long stays so, whatever else the complaint names
         feature = None if failure.problem == "context" else refused_feature(status, text, body)
         if feature == "schema" and request.rung != "plain":
@@ -288,6 +291,15 @@ class OpenAIChat:
         elif not self._is_worth_doubting(status, request):
             raise failure
         return f"the server refuses {feature or 'the request'}"
+
+    def _can_show_fewer(self, request: _Request) -> bool:
+        """Whether a prompt whose text alone would fit shows pictures that can be left out."""
+        context, number = self.card.context, sum(1 for _ in images(request.messages))
+        if context is None or number < 2:
+            return False
+        # servers differ in how many tokens a picture takes, so the number is found by trying
+        request.max_images = number * 3 // 4
+        return measure(self, thin(request.messages, 0)) < context
 
     def _mend_pictures(self, response: Response, request: _Request) -> bool:
         """Whether fewer pictures may help; a model that cannot see raises."""
@@ -359,6 +371,8 @@ class _Request:
     """A rung that failed twice without a reason; the request is sent without a form."""
     repeated: bool = False
     waiting: bool = False
+    max_images: int | None = None
+    """The pictures that may fit, once more of them did not."""
 
 
 def _keeps(reply: Reply, request: _Request) -> bool:

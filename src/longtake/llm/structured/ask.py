@@ -22,7 +22,7 @@ from longtake import prompts
 from longtake._util.timecode import clock
 from longtake.errors import ModelError
 from longtake.llm.capabilities import capabilities_of
-from longtake.llm.chat import Chat, Image, Message, Options, Reply, Text, say
+from longtake.llm.chat import Chat, Image, Message, Options, Reply, Text, images, say
 from longtake.llm.middleware import Carded
 from longtake.llm.structured.fit import fit_to_context
 from longtake.llm.structured.reader import (
@@ -115,7 +115,8 @@ def compose(
 
     messages = fit_to_context(chat, prompt, build, slots, reply_tokens)
     if pictures:
-        seen = tuple(events.Seen(picture.time, picture.digest) for picture in pictures)
+        shown = images(messages)  # fewer, where not all of them fit
+        seen = tuple(events.Seen(picture.time, picture.digest) for picture in shown)
         events.emit(events.FramesSeen(purpose=prompt, frames=seen))
     return messages
 

@@ -1,30 +1,38 @@
 """Prompts that fit the model's context, checked before they are sent.
 
 The longest piece of quoted material loses lines from its middle until prompt and reply have room:
-notes are in time order, and most questions are about a film's beginning or end. An event records
+notes are in time order, and most questions are about a film's beginning or end. Pictures get what
+the text leaves, at least half of the context; of more, an even selection is shown. An event records
 what was left out. :class:`LinesByDistance` chooses the lines to drop by distance instead.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from longtake.algorithms import sampling
 from longtake.errors import ModelError
 from longtake.llm.chat import (
     PER_MESSAGE,
     Chat,
     Image,
     Message,
+    Part,
+    Text,
     count,
     estimate_image,
     estimate_messages,
+    images,
 )
 from longtake.prompts import Plain, phrase, words
 from longtake.tracing import events
 from longtake.types import Line, Question, Segment
 
 Build = Callable[[Mapping[str, Any]], list[Message]]
+_LABEL = re.compile(r"\s*\[[\d:.]+\]\s*")
 
 
 class LinesByDistance(list[Line]):
@@ -70,6 +78,10 @@ def fit_to_context(
     # the estimate errs on the high side; only a prompt that seems too long is counted exactly
     if estimate_messages(messages) <= limit or measure(chat, messages) <= limit:
         return messages
+    build = _with_pictures_that_fit(chat, messages, build, limit)
+    messages = build(slots)
+    if measure(chat, messages) <= limit:
+        return messages
     trimming = _Trimming(slots)
     while (name := trimming.longest()) is not None:
         trimming.shorten(name, lambda values: measure(chat, build(values)) <= limit)
@@ -86,6 +98,44 @@ def fit_to_context(
         f"{prompt} needs about {measure(chat, messages)} tokens and {reply_tokens} for the reply; "
         f"the model holds {context}",
     )
+
+
+def _with_pictures_that_fit(
+    chat: Chat, messages: Sequence[Message], build: Build, limit: int
+) -> Build:
+    """The same, with no more pictures than there is room for."""
+    number = sum(1 for _ in images(messages))
+    text = measure(chat, thin(messages, 0))
+    pictures = measure(chat, messages) - text  # with their labels
+    room = max(limit - text, limit // 2)
+    if pictures <= room:
+        return build
+    shown = room * number // pictures
+    if not shown:
+        detail = f"one picture needs about {pictures // number} tokens; the model holds "
+        detail += f"{chat.card.context}: set max_pixels or context in its entry"
+        raise ModelError(chat.card.name, "context", detail)
+    events.note("pictures_left_out", model=chat.card.name, shown=shown, wanted=number)
+    return lambda values: thin(build(values), shown)
+
+
+def thin(messages: Sequence[Message], limit: int) -> list[Message]:
+    """The messages with at most ``limit`` pictures, evenly chosen; the others lose their labels.
+
+    A label is the text right before a picture, such as ``[00:01:10]``.
+    """
+    shown = list(images(messages))
+    kept = {id(shown[index]) for index in sampling.uniform(len(shown), limit)}
+    thinned = []
+    for message in messages:
+        parts: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, Text) or id(part) in kept:
+                parts.append(part)
+            elif parts and isinstance(parts[-1], Text) and _LABEL.fullmatch(parts[-1].text):
+                parts.pop()
+        thinned.append(replace(message, parts=tuple(parts)))
+    return thinned
 
 
 def measure(chat: Chat, messages: Sequence[Message]) -> int:
