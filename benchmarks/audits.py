@@ -12,7 +12,6 @@ not complete when the time is up is left out. The last lines say how many tokens
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import threading
@@ -21,6 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from real_model import ROOT, data_folder
+
+from longtake.evals.runs import RunFolder
 
 BUDGET = ["--max-tokens", "40000"]
 """Symphony, the most expensive method, uses 24,000 on average in docs/evaluation.md."""
@@ -63,24 +64,25 @@ def main() -> None:
     plan = [each for each in PLANS[args.plan] if each[1] in (args.methods or each)]
     groups = list(dict.fromkeys((name, count) for name, _, count, _ in plan))
     blind = {group: threading.Event() for group in groups}
+    complete: dict[tuple[str, int], list[Path]] = {group: [] for group in groups}
 
     def work(name: str, method: str, count: int, workers: int) -> None:
         folder = folder_of(name, method, count, args)
-        call("eval", name, method, count, workers, folder, args, end)
+        done = call("eval", name, method, count, workers, folder, args, end)
         if method == "blind":
             blind[name, count].set()
-        elif blind[name, count].wait(max(0.0, end - time.monotonic())):
-            call("audit", name, method, count, workers, folder, args, end)
+        elif done and blind[name, count].wait(max(0.0, end - time.monotonic())):
+            done = call("audit", name, method, count, workers, folder, args, end)
+        if done:
+            complete[name, count].append(folder)
 
     with ThreadPoolExecutor(args.parallel) as pool:
         futures = [pool.submit(work, name, "blind", count, 4) for name, count in groups]
         futures += [pool.submit(work, *each) for each in plan]
         for future in futures:
             future.result()
-    seconds = time.monotonic() - began
-    for name, count in groups:
-        listed = [method for each, method, number, _ in plan if (each, number) == (name, count)]
-        audit_group(name, ["blind", *listed], count, args)
+        seconds = time.monotonic() - began
+        list(pool.map(lambda group: write_audit(group[0], complete[group], args), groups))
     used = tokens_below(args.out / args.plan)
     print(f"{args.plan}: {used:,} tokens in {seconds:.0f} s, {used / seconds:,.0f} a second")
 
@@ -100,11 +102,11 @@ def call(
     folder: Path,
     args: argparse.Namespace,
     end: float,
-) -> None:
+) -> bool:
     """Evaluate or audit one run; what it prints goes to a log beside it."""
     left = end - time.monotonic()
-    if left < 5 or (command == "eval" and (folder / "results.jsonl").exists()):
-        return
+    if left < 5:
+        return False
     folder.parent.mkdir(parents=True, exist_ok=True)
     videos = str(min(count, args.videos or count))
     arguments = {
@@ -113,6 +115,8 @@ def call(
     }[command]
     line = [sys.executable, "-m", "longtake", command, *arguments, "--model", args.model, *BUDGET]
     line += ["--data", str(data_folder(name, args)), "--workers", str(min(workers, int(videos)))]
+    if command == "eval" and (folder / "results.jsonl").exists():
+        line.append("--resume")
     # many processes share the cores; each would start as many threads as there are
     line += ["--set", "perception.threads=1"]
     began = time.monotonic()
@@ -123,38 +127,36 @@ def call(
         except subprocess.TimeoutExpired:
             code = "out of time"
     print(f"{command} {folder}: {code}, {time.monotonic() - began:.0f} s", flush=True)
+    return code == "0"
 
 
-def audit_group(name: str, methods: list[str], count: int, args: argparse.Namespace) -> None:
-    """Print the table of the runs that are complete, and write it as JSON and as a page."""
-    folders = [folder_of(name, method, count, args) for method in methods]
-    arguments = ["--data", str(data_folder(name, args)), "--model", "lab/none"]
-    line = [sys.executable, "-m", "longtake", "audit"]
-    complete = []
-    for folder in folders:
-        # a model that is none: only what has been asked is read
-        alone = [*line, str(folders[0]), str(folder), *arguments]
-        if subprocess.run(alone, capture_output=True, check=False).returncode == 0:
-            complete.append(str(folder))
-        else:
-            print(f"{folder}: not complete")
-    page = folders[0].parent / "audit"
-    for extra in (["--json"], ["--html", f"{page}.html"]):
-        done = subprocess.run(
-            [*line, *complete, *arguments, *extra], capture_output=True, text=True, check=False
-        )
-        if extra == ["--json"]:
-            page.with_suffix(".json").write_text(done.stdout)
-    print(f"\n{folders[0].parent.name}\n\n{done.stdout}{done.stderr}", flush=True)
+def write_audit(name: str, folders: list[Path], args: argparse.Namespace) -> None:
+    """Write the audit of complete runs as JSON and as a page."""
+    if not folders:
+        return
+    page = folders[0].parent / "audit.html"
+    # a model that cannot answer: everything has been asked
+    line = [
+        sys.executable,
+        "-m",
+        "longtake",
+        "audit",
+        *map(str, sorted(folders)),
+        "--model",
+        "lab/none",
+    ]
+    line += ["--data", str(data_folder(name, args)), "--html", str(page), "--json"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    page.with_suffix(".json").write_text(done.stdout)
+    print(f"{page}: {done.returncode} {done.stderr}", flush=True)
 
 
 def tokens_below(folder: Path) -> int:
     """The tokens of all results in a folder."""
     total = 0
     for file in folder.rglob("results.jsonl"):
-        for line in file.read_text().splitlines():
-            usage = json.loads(line)["usage"]
-            total += usage["tokens_in"] + usage["tokens_out"]
+        for row in RunFolder(file.parent).results().values():
+            total += row["usage"]["tokens_in"] + row["usage"]["tokens_out"]
     return total
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -169,3 +172,114 @@ def test_what_cannot_be_reproduced_is_said(run, line, why):
     code, _, err = run("reproduce", *line)
     assert code != 0
     assert why in err
+
+
+def test_an_audit_is_a_table_json_and_a_page(run, runs, tmp_path, monkeypatch):
+    folders, _ = runs
+    monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
+    named = [
+        shutil.copytree(folders["lab", name], tmp_path / name) for name in ("blind", "uniform")
+    ]
+    code, _, err = run("audit", *named, "--model", "lab/acuity=0.5")
+    assert code == 2
+    assert "was run with other settings (models.vlm was" in err
+    page = tmp_path / "audit.html"
+    code, out, err = run("audit", *named, *SIMULATED, "--html", page)
+    assert code == 0, err
+    assert "| uniform | 100.0%" in out.replace("|  ", "| ")
+    assert "footage not needed: with the whole footage removed" in out  # of two questions
+    assert "knows more than the footage" in page.read_text(encoding="utf-8")
+    # everything is there: no model is needed to read it
+    code, out, err = run("audit", *named, "--model", "lab/none", "--json")
+    assert code == 0, err
+    first, second = json.loads(out)["audits"]
+    assert first["passes"] == {}
+    assert set(second["passes"]) == {"shuffled", "emptied", "uncited", "thinned"}
+    code, _, err = run("report", named[1] / "audit" / "uncited")
+    assert code == 2
+    assert "belongs to an audit" in err
+
+
+def rewrite(folder, file, **changes):
+    content = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps({**content, **changes}))
+
+
+def change_row(folder, **changes):
+    file = folder / "results.jsonl"
+    first, *others = file.read_text().splitlines(keepends=True)
+    file.write_text(json.dumps({**json.loads(first), **changes}) + "\n" + "".join(others))
+
+
+DAMAGES = {
+    "no summary.json that can be read": lambda f: (f / "summary.json").unlink(),
+    "has 1 of 2 results": lambda f: (f / "results.jsonl").write_text(
+        (f / "results.jsonl").read_text().splitlines(keepends=True)[0]
+    ),
+    "other fields than eval writes": lambda f: change_row(f, label="A"),
+    "has a choice that was not offered": lambda f: change_row(f, choice="Z"),
+    "other choice than eval writes": lambda f: change_row(f, choice=["A"]),
+    "other usage than eval writes": lambda f: change_row(f, usage={"calls": -1}),
+    "other evidence than eval writes": lambda f: change_row(f, evidence=[[1.0, math.nan]]),
+    "other confidence than eval writes": lambda f: change_row(f, confidence=2),
+    "other text than eval writes": lambda f: change_row(f, text=7),
+    "other status than eval writes": lambda f: change_row(f, status="right"),
+    "does not state spec as computed": lambda f: rewrite(f, "spec.json", index="changed"),
+    "does not state right as computed": lambda f: rewrite(f, "summary.json", right=1000),
+    "longtake 99.0.0, which is unknown here": lambda f: rewrite(f, "spec.json", longtake="99.0.0"),
+    "longtake 1.x, which is unknown here": lambda f: rewrite(f, "spec.json", longtake="1.x"),
+    "contains labels.json": lambda f: (f / "labels.json").write_text("{}"),
+    "is not a result": lambda f: (f / "results.jsonl").write_text("[]\n"),
+    "does not contain a run": lambda f: (f / "spec.json").write_bytes(b"\x00\xff"),
+}
+
+
+def test_damaged_runs_are_refused_in_a_line_each(run, runs, tmp_path):
+    folders, _ = runs
+    whole = folders["lab", "uniform"]
+    copies = []
+    for number, damage in enumerate(DAMAGES.values()):
+        copies.append(shutil.copytree(whole, tmp_path / str(number)))
+        damage(copies[-1])
+    code, out, err = run("report", whole, *copies, tmp_path / "missing", "--check")
+    assert (code, err) == (2, "")
+    accepted, *refused = out.splitlines()
+    assert accepted.startswith(f"{whole}: ok, spec ")
+    assert len(refused) == len(DAMAGES) + 1
+    for problem, line in zip(DAMAGES, refused, strict=False):
+        assert line.startswith("refused: ")
+        assert problem in line
+    code, out, _ = run("report", whole, "--check", "--json")
+    assert code == 0
+    assert json.loads(out)["accepted"][0]["questions"] == 2
+
+
+def test_a_leaderboard_links_to_every_question_and_keeps_texts_without_terms(run, runs, tmp_path):
+    folders, data = runs
+    ego = tmp_path / "ego"
+    ego.mkdir()
+    options = {f"option {number}": f"secret {number}" for number in range(5)}
+    anno = {"q-1": {"question": "What is the secret?", **options, "truth": 2}}
+    (ego / "subset_anno.json").write_text(json.dumps(anno))
+    (ego / "lavila_subset.json").write_text(json.dumps({"q-1": ["someone walks", "<b>"]}))
+    made = ("--method", "blind", *SIMULATED, "--out", tmp_path / "blind")
+    assert run("eval", "egoschema-captions", "--data", ego, *made)[0] == 0
+    site = tmp_path / "site"
+    given = ("--data", data, "--data", ego, "--site", site)
+    code, out, err = run("report", *folders.values(), tmp_path / "blind", *given)
+    assert code == 0, err
+    assert out.count(": ok, ") == 5
+    index = (site / "index.html").read_text()
+    links = re.findall(r'href="([^"#]+)#([0-9a-f]+)"', index)
+    assert len(links) == 5
+    for page, anchor in links:
+        assert f'id="{anchor}"' in (site / page).read_text()
+    pages = {path.name.rpartition("-")[0]: path.read_text() for path in site.glob("*-*.html")}
+    assert pages.keys() == {"lab-captions", "nextqa-captions", "egoschema-captions"}
+    assert "why run" in pages["nextqa-captions"]
+    assert 'href="#q-7_6"' in pages["nextqa-captions"]
+    assert "secret" not in pages["egoschema-captions"]
+    assert not re.search(r"(right|wrong) [A-E]", pages["egoschema-captions"])
+    assert (
+        run("report", folders["lab", "blind"], "--site", tmp_path / "site" / "index.html")[0] == 2
+    )
