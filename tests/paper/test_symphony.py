@@ -6,6 +6,7 @@ import numpy as np
 from support.footages import TestFootage
 from support.orchestra import OPEN, QUESTION, Script, finish, plan, play
 
+from longtake.agents.run import Run
 from longtake.footage.plain import CaptionedFootage
 from longtake.methods.base import configure
 from longtake.methods.symphony.grounding import (
@@ -17,6 +18,7 @@ from longtake.methods.symphony.grounding import (
 )
 from longtake.methods.symphony.method import Symphony
 from longtake.prompts import phrase
+from longtake.runner.session import solve
 
 # The planner
 
@@ -36,6 +38,20 @@ def test_the_planner_sees_question_length_and_history_and_sends_agents():
     assert "2. visual_perception: look at 00:05:00 to 00:05:10" in script.history(2)
     assert "a toy lies on the sofa" in script.history(2)
     assert "Looked at 00:05:00 to 00:05:10." in script.history(2)
+
+
+def test_each_agent_may_have_a_model_of_its_own():
+    script = Script(
+        [plan("grounding"), plan("visual_perception", "look at 00:05:00 to 00:05:10"), finish()],
+        uses=[("frame_inspector", {"start": "00:05:00", "end": "00:05:10"})],
+    )
+    names = ("planner", "grounder", "perceiver", "reflector")
+    # the language model is not there for whoever should not ask it
+    chats = {"vlm": script.chats["vlm"], **dict.fromkeys(names, script.chats["llm"])}
+    run = Run(chats)
+    result = solve(Symphony(), TestFootage(600, {"a toy": [305, 306, 307]}), QUESTION, run)
+    assert result.answer.choice == "B"
+    assert set(names) <= set(run.names)
 
 
 def test_the_planner_never_passes_its_bound_and_may_only_finish_on_the_last_step():

@@ -42,6 +42,11 @@ class Agent:
     """Most tokens in a reply; likewise."""
 
 
+AGENT_ROLES = {"planner": "llm", "grounder": "llm", "perceiver": "llm", "reflector": "llm"}
+"""Roles of single agents, which may have a model of their own, and the role whose model they
+otherwise share."""
+
+
 class Run:
     """The run of a method on one question.
 
@@ -78,6 +83,8 @@ class Run:
         self.team = tuple(replace(agent, chat=self._counted(agent.chat)) for agent in team)
 
     def __getitem__(self, role: str) -> Chat:
+        if role not in self._models:
+            role = AGENT_ROLES.get(role, role)
         if role not in self._models:
             raise unknown("role", role, self._models)
         return self._models[role]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longtake import registry
+from longtake.agents.run import AGENT_ROLES
 from longtake.agents.team import DEFAULT_TEAM, Member, read_team
 from longtake.errors import ConfigError, unknown
 
@@ -136,7 +137,7 @@ class ModelAssignment:
             defaults = dict.fromkeys(DEFAULT_MODELS, DEFAULT_MODELS["llm"])
         names = {}
         for role in roles:
-            if role == TEAM:
+            if role == TEAM or (role in AGENT_ROLES and not self._last(role)):
                 continue
             name = self._last(role) or self.everyone or defaults.get(role, "")
             if not name:

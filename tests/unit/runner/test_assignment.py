@@ -8,6 +8,7 @@ from longtake.agents.team import DEFAULT_TEAM
 from longtake.config import IndexSettings, Settings
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks.lab import lab
+from longtake.methods.symphony.method import Symphony
 from longtake.runner.assignment import ModelAssignment
 
 
@@ -37,6 +38,13 @@ def test_a_model_named_for_the_team_or_for_all_makes_three_agents(models, each):
 )
 def test_one_model_for_all_roles_or_for_one(models, llm, vlm):
     assert ModelAssignment(models).names(("llm", "vlm")) == {"llm": llm, "vlm": vlm}
+
+
+def test_a_single_agent_may_have_a_model_of_its_own():
+    named = ModelAssignment(("a", "planner=b")).names(Symphony.roles)
+    assert named == {"llm": "a", "vlm": "a", "planner": "b"}
+    with pytest.raises(ConfigError, match="planner"):
+        ModelAssignment(("planner=b",)).names(("llm", "vlm"))
 
 
 def test_an_unknown_role_is_rejected_with_the_nearest_one():

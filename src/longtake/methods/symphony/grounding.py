@@ -192,7 +192,7 @@ _MOMENT = re.compile(rf"{_AT}({SHORT_CLOCK})\b", re.IGNORECASE)
 def _choose_tool(footage: Footage, question: Question, instruct: str, run: Run) -> ToolReply:
     default = ToolReply(tool="vlm_score", cue=instruct, instruction=instruct)
     return ask(
-        run["llm"],
+        run["grounder"],
         "symphony/ground",
         ToolReply,
         default=default,
@@ -213,7 +213,7 @@ def reported(heading: str, claims: Sequence[GroundedClip], run: Run) -> list[str
     """The claims as lines, best first; as many as leave the planner room to think."""
     lines = [_line(claim) for claim in claims]
     # the report must leave the planner room for the rest of the history and for its reply
-    context = run["llm"].card.context
+    context = run["planner"].card.context
     room = math.inf if context is None else 0.4 * context
     kept: list[str] = []
     for line in lines:

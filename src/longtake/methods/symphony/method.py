@@ -34,7 +34,7 @@ from pydantic import BaseModel, Field
 
 from longtake._util.timecode import CLOCK, parse_time
 from longtake.agents.answer import SPOKEN, Guess, guess, in_words, length
-from longtake.agents.run import Run
+from longtake.agents.run import AGENT_ROLES, Run
 from longtake.errors import check_least
 from longtake.footage.look import cite, look_at
 from longtake.footage.protocol import Footage
@@ -96,7 +96,7 @@ class Symphony:
     paper: ClassVar[str] = (
         "Symphony: A Cognitively-Inspired Multi-Agent System for Long-Video Understanding"
     )
-    roles: ClassVar[tuple[str, ...]] = ("llm", "vlm")
+    roles: ClassVar[tuple[str, ...]] = ("llm", "vlm", *AGENT_ROLES)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
             "max_steps": NO_LIMIT,
@@ -171,7 +171,7 @@ class Symphony:
     ) -> PlanReply | None:
         """What the planner wants next; ``None`` ends the search, if its reply is unreadable."""
         return ask(
-            run["llm"],
+            run["planner"],
             "symphony/plan",
             PlanReply,
             default=None,
@@ -213,7 +213,7 @@ class Symphony:
         elif plan is not None and plan.answer.strip():
             return Guess(None, plan.answer.strip(), plan.reason)
         return guess(
-            run["llm"],
+            run["planner"],
             "symphony/finish",
             question,
             length=length(footage),
@@ -232,7 +232,7 @@ class Symphony:
         """Whether search and answer are credible; an unreadable review accepts, with an event."""
         answer = in_words(question, proposal.choice, proposal.text)
         return ask(
-            run["llm"],
+            run["reflector"],
             "symphony/reflect",
             VerdictReply,
             default=VerdictReply(credible=True, comment=None),

@@ -94,7 +94,7 @@ class Perception:
         tools = PerceptionTools(self, footage, question, instruct, run)
         with step("visual_perception", instruct=instruct):
             reply = use_tools(
-                run["llm"],
+                run["perceiver"],
                 "symphony/perceive",
                 tools.tools,
                 FindingsReply,
