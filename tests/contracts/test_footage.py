@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from longtake.config import PerceptionSettings, Settings
+from longtake.footage.plain import FootageWithout
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.store import Store
@@ -17,11 +18,14 @@ from longtake.types import Segment
 WITHIN = Segment(10.0, 30.0)
 
 
-@pytest.fixture(scope="module", params=["film", "lab"])
+@pytest.fixture(scope="module", params=["film", "lab", "without"])
 def footage(request, tmp_path_factory) -> Footage:
     world = make_world(8, 1)
     if request.param == "lab":
         return LabFootage(world.script)
+    if request.param == "without":
+        # of a film from which nothing is removed, everything is left
+        return FootageWithout(LabFootage(world.script), ())
     folder = tmp_path_factory.mktemp("world")
     write_world(world, folder)
     settings = Settings(perception=PerceptionSettings(listener="none"))

@@ -16,7 +16,7 @@ from typing import Any
 from longtake.algorithms import intervals
 from longtake.errors import RunError
 from longtake.evals.benchmarks import Benchmark, LabelledQuestion
-from longtake.evals.report import RunReport, compare
+from longtake.evals.report import MEANS, RunReport, compare
 from longtake.evals.runner import Row, Scored, score
 from longtake.evals.runs import RunFolder, differences
 from longtake.evals.scoring import Difference, Rate, accuracy, cited, normalized, paired
@@ -42,7 +42,7 @@ FLAGS = {
     "depends on letters": "with every option under another letter, it is shown to be right less"
     " often",
 }
-"""The rules: what each flag says about a run. What is shown is defined by :func:`shown`."""
+"""The rules: what each flag says about a run."""
 SHOWN = (
     "A difference is shown if its 95 % interval, bootstrapped over videos, lies above 0 and"
     " McNemar's exact p is below 0.05."
@@ -79,24 +79,13 @@ class AuditPass:
         """Whether each answer of the run is given in the pass too."""
         return _same(self.before, self.after)
 
-    @property
-    def stays(self) -> Rate:
-        """Share of the run's answers that are given in the pass too."""
-        return _share(self.same, self.before)
-
-    @property
-    def lost(self) -> Difference:
-        """How much more often the run is right."""
-        return paired(self.before.right, self.after.right, self.videos)
-
     def plain(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
         silent = [answer is None for answer in answers(self.after)]
         return {
-            "stays": vars(self.stays),
+            "stays": vars(_share(self.same, self.before)),
             "abstains": vars(accuracy(silent, self.videos)),
             "accuracy": vars(self.after.accuracy),
-            "lost": vars(self.lost),
         }
 
 
@@ -115,60 +104,51 @@ class Audit:
         return _share(_same(self.report.scored, self.blind.scored), self.report.scored)
 
     @property
-    def cited_effect(self) -> Difference | None:
-        """How many more answers change without what is cited than without something else."""
-        if "uncited" not in self.passes:
-            return None
-        uncited, thinned = self.passes["uncited"], self.passes["thinned"]
-        # answers that stay are counted, so the order is reversed
-        return paired(thinned.same, uncited.same, uncited.videos)
-
-    @property
-    def unseen_lead(self) -> Difference | None:
-        """How much more often than ``blind`` the method is right without the footage."""
-        if "emptied" not in self.passes:
-            return None
-        emptied = self.passes["emptied"]
-        blind = self.blind.scored.by_question()
-        return paired(
-            emptied.after.right, [blind[i.asked.id] for i in emptied.after.items], emptied.videos
-        )
+    def differences(self) -> dict[str, Difference]:
+        """What the flags rest on, as far as there are passes for it."""
+        found = {"minus_blind": compare(self.report, self.blind)}
+        if shuffled := self.passes.get("shuffled"):
+            found["lost_shuffled"] = _lost(shuffled)
+        if emptied := self.passes.get("emptied"):
+            blind = self.blind.scored.by_question()
+            guessed = [blind[item.asked.id] for item in emptied.after.items]
+            found["lost_emptied"] = _lost(emptied)
+            found["emptied_minus_blind"] = paired(emptied.after.right, guessed, emptied.videos)
+        if uncited := self.passes.get("uncited"):
+            # more answers change without what is cited: more stay without something else
+            found["changed_uncited"] = paired(
+                self.passes["thinned"].same, uncited.same, uncited.videos
+            )
+        return found
 
     @property
     def flags(self) -> list[str]:
         """The names of :data:`FLAGS` that hold; ``blind`` is what others are judged by."""
         if not self.passes:
             return []
-        effect, lead = self.cited_effect, self.unseen_lead
-        shuffled = self.passes.get("shuffled")
+        shown = {name for name, each in self.differences.items() if each.low > 0 and each.p < 0.05}
         holds = (
-            not shown(self.passes["emptied"].lost),
-            effect is None or not shown(effect),
-            lead is not None and shown(lead),
-            shuffled is not None and shown(shuffled.lost),
+            "lost_emptied" not in shown,
+            "changed_uncited" not in shown,
+            "emptied_minus_blind" in shown,
+            "lost_shuffled" in shown,
         )
         return [name for name, flagged in zip(FLAGS, holds, strict=True) if flagged]
 
     def plain(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
         report, citations = self.report, self.report.scored.citations
-        effect, lead = self.cited_effect, self.unseen_lead
         return {
             "run": report.name,
             "benchmark": report.benchmark,
             "method": report.method,
             "models": report.models,
             "accuracy": vars(report.scored.accuracy),
-            "minus_blind": vars(compare(report, self.blind)),
             "blind_too": vars(self.blind_too),
             "passes": {name: each.plain() for name, each in self.passes.items()},
-            "cited_effect": None if effect is None else vars(effect),
-            "unseen_lead": None if lead is None else vars(lead),
+            "differences": {name: vars(each) for name, each in self.differences.items()},
             "evidence_f1": None if citations is None else citations.seconds_f1,
-            "calls": report.mean("calls"),
-            "tokens": report.tokens,
-            "seconds": report.mean("seconds"),
-            "tokens_of_blind": self.blind.tokens,
+            "means": {name: report.mean(name) for name in MEANS},
             "flags": self.flags,
         }
 
@@ -176,14 +156,14 @@ class Audit:
     def row(self) -> list[str]:
         """As a row of a table with :data:`COLUMNS`."""
         report, citations = self.report, self.report.scored.citations
-        stays = {name: each.stays for name, each in self.passes.items()}
+        passes = [self.passes.get(name) for name in PASSES]
         emptied = self.passes.get("emptied")
         return [
             report.name,
             report.accuracy,
-            str(compare(report, self.blind)),
+            str(self.differences["minus_blind"]),
             str(self.blind_too),
-            *(str(stays.get(name, "–")) for name in PASSES),
+            *("–" if each is None else str(_share(each.same, each.before)) for each in passes),
             "–" if emptied is None else str(emptied.after.accuracy),
             "–" if citations is None else f"{citations.seconds_f1:.3f}",
             f"{report.mean('calls'):.1f}",
@@ -193,9 +173,9 @@ class Audit:
         ]
 
 
-def shown(difference: Difference) -> bool:
-    """Whether a difference is there beyond chance, by the interval and by McNemar's test."""
-    return difference.low > 0 and difference.p < 0.05
+def _lost(each: AuditPass) -> Difference:
+    """How much more often the run is right than its pass."""
+    return paired(each.before.right, each.after.right, each.videos)
 
 
 AskPass = Callable[[RunReport, Benchmark, RunFolder], Mapping[str, Row]]
@@ -203,32 +183,33 @@ AskPass = Callable[[RunReport, Benchmark, RunFolder], Mapping[str, Row]]
 
 
 def audit_runs(runs: Sequence[tuple[RunReport, Benchmark]], ask: AskPass) -> list[Audit]:
-    """Audit runs; those on one benchmark must have the same questions, budget and seed."""
-    blind: dict[str, RunReport] = {}
-    for report, _ in runs:
-        if len(report.scored.items) < report.total:
-            have = f"{len(report.scored.items)} of {report.total} results with labels"
-            raise RunError(f"{report.folder}: has {have}; an audit needs all")
-        if report.method == REFERENCE:
-            blind[report.benchmark] = report
-    for report, _ in runs:
-        if report.benchmark not in blind:
-            raise RunError(
-                f"{report.folder}: no run of {REFERENCE} on {report.benchmark} to compare it with"
-            )
-        _check_equal(report, blind[report.benchmark])
+    """Audit runs; one of ``blind`` must have the same questions, budget and seed as each."""
+    references = [(report, _reference(report, [each for each, _ in runs])) for report, _ in runs]
     return [
-        Audit(report, blind[report.benchmark], _passes(report, benchmark, ask))
-        for report, benchmark in runs
+        Audit(report, blind, _passes(report, benchmark, ask))
+        for (report, blind), (_, benchmark) in zip(references, runs, strict=True)
     ]
 
 
-def _check_equal(report: RunReport, blind: RunReport) -> None:
-    keys = ("benchmark", "budget", "seed")
-    ours, theirs = ({key: each.spec.get(key) for key in keys} for each in (report, blind))
-    if changed := differences(theirs, ours):
-        listed = "; ".join(changed[:4])
-        raise RunError(f"{report.folder}: cannot be compared with {blind.folder} ({listed})")
+def _reference(report: RunReport, runs: Sequence[RunReport]) -> RunReport:
+    """The run of ``blind`` that a complete run is compared with."""
+    have = len(report.scored.items)
+    if have < report.total:
+        problem = f"has {have} of {report.total} results with labels; an audit needs all"
+        raise RunError(f"{report.folder}: {problem}")
+    problem = f"no run of {REFERENCE} on {report.benchmark} to compare it with"
+    for other in runs:
+        if (other.method, other.benchmark) == (REFERENCE, report.benchmark):
+            changed = differences(_terms(other), _terms(report))
+            if not changed:
+                return other
+            problem = f"cannot be compared with {other.folder} ({'; '.join(changed[:4])})"
+    raise RunError(f"{report.folder}: {problem}")
+
+
+def _terms(report: RunReport) -> dict[str, Any]:
+    """What runs must share to be compared."""
+    return {key: report.spec.get(key) for key in ("benchmark", "budget", "seed")}
 
 
 def _passes(report: RunReport, benchmark: Benchmark, ask: AskPass) -> dict[str, AuditPass]:

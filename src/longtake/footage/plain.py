@@ -226,9 +226,26 @@ class FootageWithout(PlainFootage):
         return self._footage.retriever
 
     def describer(self) -> FrameDescriber | None:
-        """Describes what is left."""
+        """Itself, which describes what is left."""
+        if self._footage.describer() is None:
+            return None
+        return self
+
+    @property
+    def revision(self) -> str:
+        """Changes whenever a picture would be described differently."""
         describer = self._footage.describer()
-        return None if describer is None else _DescriberWithout(describer, self)
+        return f"{describer.revision if describer else ''} without {self.removed}"
+
+    def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
+        """What is left at the frame's time, and of what is said within five seconds of it."""
+        describer = self._footage.describer()
+        if describer is None or self.lacks(frame.time):
+            return Description()
+        described = describer.describe(frame, [name for name in channels if name != "speech"])
+        around = Segment(max(0.0, frame.time - 5.0), frame.time + 5.0)
+        lines = self.speech(around) if "speech" in channels else []
+        return replace(described, speech=tuple(line.text for line in lines))
 
     def lacks(self, time: float) -> bool:
         """Whether a moment is removed."""
@@ -288,22 +305,3 @@ class FootageWithout(PlainFootage):
     def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text."""
         return self._footage.meanings(texts)
-
-
-class _DescriberWithout:
-    """Describes frames of footage with stretches removed."""
-
-    def __init__(self, describer: FrameDescriber, left: FootageWithout) -> None:
-        self._describer, self._left = describer, left
-        self.revision = f"{describer.revision} without {left.removed}"
-
-    def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
-        """What is left at the frame's time, and of what is said within five seconds of it."""
-        if self._left.lacks(frame.time):
-            return Description()
-        described = self._describer.describe(frame, [name for name in channels if name != "speech"])
-        if "speech" not in channels:
-            return described
-        around = Segment(max(0.0, frame.time - 5.0), frame.time + 5.0)
-        lines = self._left.speech(around)
-        return replace(described, speech=tuple(line.text for line in lines))

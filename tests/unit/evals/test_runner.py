@@ -271,3 +271,15 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         )
 
     assert rows(folder) == rows(unbroken)
+
+
+def test_samples_by_video_have_one_question_each_and_contain_smaller_ones():
+    whole = benchmark(count=40, videos=10)
+    few, more, every = (whole.draw(videos=count, seed=3) for count in (4, 7, 99))
+    assert [len(each.items) for each in (few, more, every)] == [4, 7, 10]
+    assert len({item.asked.video for item in every.items}) == 10
+    ids = [[item.asked.id for item in each.items] for each in (few, more, every)]
+    assert set(ids[0]) < set(ids[1]) < set(ids[2])
+    assert ids[2] == [item.asked.id for item in whole.items if item.asked.id in ids[2]]
+    assert ids[0] != [item.asked.id for item in whole.draw(videos=4, seed=4).items]
+    assert few.settings["videos"] == 4
