@@ -327,8 +327,11 @@ class Candidate:
         return gap < APART and (self.frame is None) == (other.frame is None)
 
     def line(self) -> Line:
-        """How the model reads about it."""
-        return Line(self.evidence.segment, self.evidence.text or phrase("shared", "picture_below"))
+        """How the model reads about it: at the time of its picture, so that the two match."""
+        segment = self.evidence.segment
+        if self.frame is not None:
+            segment = Segment(self.frame.time, self.frame.time)
+        return Line(segment, self.evidence.text or phrase("shared", "picture_below"))
 
 
 def gather(
@@ -474,8 +477,7 @@ def likeliest(footage: Footage, proposal: Proposal, lines: Sequence[Evidence]) -
     contradicts a wrong one; there are two where the index finds both alike.
     """
     quoted = [line for line in lines[:FROM_LINES] if _is_quoted(proposal, line)][:1]
-    # listed at the time of its picture, or the model could not match the two
-    moments = [replace(line, segment=_middle(line.segment)) for line in quoted]
+    moments = list(quoted)
     cosines = footage.encode([proposal.text, proposal.question]) @ footage.embeddings().T
     stretch = scope(proposal.question, footage.duration)
     peaks = _peaks(cosines.max(axis=0), footage, stretch)[:2]
@@ -520,10 +522,6 @@ def _alike(one: Evidence, other: Evidence) -> bool:
     """Whether two moments are equally close to what was searched."""
     # the index cannot tell closer cosines apart
     return abs((one.score or 0.0) - (other.score or 0.0)) <= 0.02
-
-
-def _middle(segment: Segment) -> Segment:
-    return Segment(segment.middle, segment.middle)
 
 
 def _spent(run: Run) -> int:

@@ -8,7 +8,16 @@ import pytest
 from support.footages import TestFootage
 
 from longtake.agents.run import Run
-from longtake.agents.verify import MOST, Candidate, Proposal, likeliest, redirected, verify
+from longtake.agents.verify import (
+    MOST,
+    Candidate,
+    Proposal,
+    gather,
+    likeliest,
+    numbered,
+    redirected,
+    verify,
+)
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Reply, images
 from longtake.types import Answer, Evidence, Question, Segment, Usage
@@ -69,7 +78,10 @@ def test_the_answer_on_the_screen_is_shown_beside_the_closest_moment():
     sign = Evidence(Segment(20, 30), "onscreen", "North Gate")
     quoted, closest = likeliest(film([171]), PROPOSAL, [sign])
     # the model can match a picture to its number only if both have the same time
-    assert (quoted.evidence.segment, quoted.frame.time) == (Segment(25, 25), 25.0)
+    assert (quoted.line().segment, quoted.frame.time) == (Segment(25, 25), 25.0)
+    assert quoted.evidence.segment == sign.segment  # what is cited lasts as long as the sign
+    listed = gather(Answer("A", evidence=(sign,)), film(), PROPOSAL, [sign], pictures=True)
+    assert numbered(listed)[0] == "1. [00:00:25] North Gate"
     assert (quoted.evidence.text, closest.frame.time) == ("North Gate", 171.0)
     (once,) = likeliest(film([22]), PROPOSAL, [sign])
     assert once.frame.time == 25.0
