@@ -34,6 +34,7 @@ UNCHECKED = ["--no-verify"]
 ROTATED = [*UNCHECKED, "--set", "answers.permutations=5"]
 FRAMES = [*UNCHECKED, "--set", "uniform.frames=5"]
 LEAN = ["--set", "lookup.max_passages=2"]
+EVERY = ["--set", "auto.every_stage=true"]  # for longtake calibrate
 RUNS: dict[str, tuple[str, str, list[str]]] = {
     "nextqa/blind": ("nextqa-captions", "blind", UNCHECKED),
     "nextqa/blind-rotated": ("nextqa-captions", "blind", ROTATED),
@@ -54,6 +55,9 @@ RUNS: dict[str, tuple[str, str, list[str]]] = {
     "egoschema/auto": ("egoschema-captions", "auto", []),
     "egoschema/auto-lean": ("egoschema-captions", "auto", LEAN),
     "nextgqa/auto": ("nextgqa-captions", "auto", []),
+    "nextqa/every-stage": ("nextqa-captions", "auto", EVERY),
+    "egoschema/every-stage": ("egoschema-captions", "auto", EVERY),
+    "meetings/every-stage": ("meetings", "auto", EVERY),
 }
 for method in METHODS:
     RUNS[f"nextgqa/{method}"] = ("nextgqa-captions", method, [])

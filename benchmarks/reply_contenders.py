@@ -29,8 +29,8 @@ CONTENDERS: dict[str, tuple[str, dict[str, Any]]] = {
         "lvagent",
         {"native_whole": False, "frames_per_chunk": 4, "discussion": "decide_by_agent"},
     ),
-    "auto": ("auto", {"stages": ("lookup", "videoagent", "notes")}),
-    "auto, search": ("auto", {"stages": ("search@8",)}),
+    "auto": ("auto", {"stages": ("lookup", "videoagent")}),
+    "search": ("search", {"frames": 8}),
     "a4vl, letter first": ("a4vl", {"reason_first": False, "inference_frames": 8}),
     "symphony, agents": (
         "symphony",

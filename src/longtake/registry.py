@@ -167,6 +167,7 @@ methods = Registry(
     "longtake.methods",
     {
         "uniform": "longtake.methods.baselines.method:Uniform",
+        "search": "longtake.methods.baselines.method:Search",
         "blind": "longtake.methods.baselines.method:Blind",
         "lookup": "longtake.methods.lookup.method:Lookup",
         "auto": "longtake.methods.auto.method:Auto",

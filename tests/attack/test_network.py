@@ -84,7 +84,7 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
         (
             "eval",
             "lab-captions",
-            *worlds,
+            *("--of", "seeds=0-1", "--of", "minutes=3", "--of", "questions=12"),
             *model,
             "--method",
             "blind",

@@ -8,7 +8,7 @@ from typing import ClassVar
 from longtake.agents.run import Run
 from longtake.errors import ConfigError
 from longtake.llm.structured.ask import ask
-from longtake.types import Answer, Question
+from longtake.types import Answer, Evidence, Question, Segment
 
 
 @dataclass(frozen=True)
@@ -65,3 +65,24 @@ class Crowd(Sure):
 
     name: ClassVar[str] = "crowd"
     roles: ClassVar[tuple[str, ...]] = ("team",)
+
+
+@dataclass(frozen=True)
+class Told(Unsure):
+    """Says B, and cites a line that holds it."""
+
+    name: ClassVar[str] = "told"
+    checks_itself: ClassVar[bool] = True
+
+    def answer(self, footage, question: Question, run: Run) -> Answer:
+        cited = (Evidence(Segment(3, 5), "speech", "b leaves"),)
+        return Answer(self.choice, evidence=cited)
+
+
+@dataclass(frozen=True)
+class Seen(Told):
+    """Says A, looks at pictures, and cites one that shows it."""
+
+    name: ClassVar[str] = "seen"
+    roles: ClassVar[tuple[str, ...]] = ("vlm",)
+    choice: str = "A"

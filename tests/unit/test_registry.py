@@ -106,7 +106,6 @@ def test_a_method_without_bounds_has_an_unknown_estimate(run, own, film_folder):
     assert estimates[0] == {
         **dict.fromkeys(("calls", "frames", "tokens_in", "tokens_out", "cost", "steps")),
         "method": "own_methods:Bare",
-        "stages": [],
         "paid": True,  # what it costs is not known, so compare asks first
     }
     code, _, err = run("compare", *asked, "--method", "own_methods:Bare")

@@ -74,6 +74,8 @@ class Run:
         self.ledger = ledger or Ledger(budget, clock=clock)
         self.seed = seed
         self.checks = True
+        self.odds = False
+        """Whether a calibration wants the odds of letters, which may take a call more."""
         """Whether answers are checked against the film; for methods that do so themselves."""
         self._stop = stop or Stop()
         # without a limit and without anyone to cancel it, a run needs no thread of its own
@@ -183,7 +185,7 @@ class StageRun(Run):
         """``propose`` is told each proposal."""
         self.ledger = whole.ledger
         self.seed = whole.seed
-        self.checks = whole.checks
+        self.checks, self.odds = whole.checks, whole.odds
         self._stop, self._may_end = whole._stop, whole._may_end
         self._propose = propose
         self._before = whole.usage

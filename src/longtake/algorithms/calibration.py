@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -61,57 +60,48 @@ def log_odds(chance: float) -> float:
     return math.log(kept / (1 - kept))
 
 
-@dataclass(frozen=True)
-class Bin:
-    """Answers of similar stated probability."""
-
-    stated: float
-    """Their mean probability."""
-    right: float
-    """The share of them that is right."""
-    count: int
-
-
-def reliability(stated: Sequence[float], right: Sequence[bool], bins: int = BINS) -> list[Bin]:
-    """Stated probabilities against shares of right answers, in bins of equal width."""
-    chances = np.asarray(stated, np.float64)
-    truths = np.asarray(right, np.float64)
+def reliability(
+    stated: Sequence[float], right: Sequence[bool], bins: int = BINS
+) -> list[tuple[float, float, int]]:
+    """Mean probability, share of right answers and their number, in bins of equal width."""
+    chances, truths = np.asarray(stated, np.float64), np.asarray(right, np.float64)
     numbers = np.minimum((chances * bins).astype(np.int64), bins - 1)
     filled = []
     for number in sorted(set(numbers.tolist())):
         inside = numbers == number
         mean, share = float(chances[inside].mean()), float(truths[inside].mean())
-        filled.append(Bin(mean, share, int(inside.sum())))
+        filled.append((mean, share, int(inside.sum())))
     return filled
 
 
 def expected_error(stated: Sequence[float], right: Sequence[bool], bins: int = BINS) -> float:
     """Expected calibration error: Σ_b n_b / n · |share right in b − mean probability in b|."""
-    if not len(stated):
-        return 0.0
     filled = reliability(stated, right, bins)
-    return sum(each.count * abs(each.right - each.stated) for each in filled) / len(stated)
+    return sum(count * abs(share - mean) for mean, share, count in filled) / max(1, len(stated))
 
 
-def pooled(votes: Sequence[tuple[str, float]], options: int) -> dict[str, float]:
-    """Probability of each answer that was given, from independent votes.
-
-    A vote (answer, p) is right with probability p, and else is one of the other ``options`` − 1
-    answers, all equally likely. What nobody voted for shares the rest.
-    """
-    others = max(1, options - 1)
-    answers = list(dict.fromkeys(answer for answer, _ in votes))
-    weights = {}
-    for answer in answers:
-        weights[answer] = sum(_evidence(in_bin == answer, p, others) for in_bin, p in votes)
-    unnamed = max(0, options - len(answers))
-    none = sum(_evidence(False, p, others) for _, p in votes)
-    highest = max([*weights.values(), none])
-    shares = {answer: math.exp(weight - highest) for answer, weight in weights.items()}
-    total = sum(shares.values()) + unnamed * math.exp(none - highest)
-    return {answer: share / total for answer, share in shares.items()}
+def chance_error(stated: Sequence[float], draws: int = 300) -> float:
+    """The calibration error that exact probabilities would show by chance alone."""
+    rng = np.random.default_rng(0)
+    chances = np.asarray(stated, np.float64)
+    drawn = [(rng.random(len(chances)) < chances).tolist() for _ in range(draws)]
+    return float(np.mean([expected_error(stated, right) for right in drawn]))
 
 
-def _evidence(agrees: bool, chance: float, others: int) -> float:
-    kept = bounded(chance)
-    return math.log(kept) if agrees else math.log((1 - kept) / others)
+def brier(stated: Sequence[float], right: Sequence[bool]) -> float:
+    """Mean squared difference of probabilities and outcomes."""
+    return float(np.mean((np.asarray(stated, np.float64) - np.asarray(right, np.float64)) ** 2))
+
+
+def auroc(stated: Sequence[float], right: Sequence[bool]) -> float:
+    """Chance that a right answer is stated as likelier than a wrong one; ties count half."""
+    chances, truths = np.asarray(stated, np.float64), np.asarray(right, np.bool_)
+    gaps = chances[truths][:, None] - chances[~truths][None, :]
+    return float(((gaps > 0) + 0.5 * (gaps == 0)).mean()) if gaps.size else 0.5
+
+
+def surest(stated: Sequence[float], right: Sequence[bool], share: float) -> float:
+    """The share of right answers among the surest ``share`` of all."""
+    order = np.argsort(-np.asarray(stated, np.float64), kind="stable")
+    kept = order[: max(1, round(share * len(order)))]
+    return float(np.asarray(right, np.float64)[kept].mean())

@@ -259,6 +259,12 @@ _SESSION_OPTIONS = [
         default=None,
         help="Check the answer and its citations afterwards, or do not.",
     ),
+    click.option(
+        "--min-confidence",
+        type=click.FloatRange(0, 1),
+        metavar="P",
+        help="Withhold answers whose probability is below this or not known.",
+    ),
 ]
 
 
@@ -283,6 +289,7 @@ def session_options(command: F) -> F:
         offline: bool,
         fresh: bool,
         verify: bool | None,
+        min_confidence: float | None,
         **rest: Any,
     ) -> Any:
         limits = {name: rest.pop(f"max_{name}") for name in _LIMITS}
@@ -290,6 +297,9 @@ def session_options(command: F) -> F:
         settings = replace(settings, budget=_with_limits(settings.budget, limits))
         if verify is not None:
             settings = replace(settings, answers=replace(settings.answers, verify=verify))
+        if min_confidence is not None:
+            answers = replace(settings.answers, min_confidence=min_confidence)
+            settings = replace(settings, answers=answers)
         assignment = ModelAssignment(models, team, offline, replies=not fresh)
         return command(*args, session=Session(settings, assignment, seed, prompts), **rest)
 

@@ -214,11 +214,6 @@ def show_estimates(estimates: Sequence[Estimate], *, err: bool = False) -> None:
         usage = f"{figure(each.calls):>8}{figure(each.frames):>9}"
         tokens = f"{figure(each.tokens_in):>11}{figure(each.tokens_out):>9}"
         click.echo(f"{each.method:<{width}}{usage}{tokens}{cost:>10}", err=err)
-        for stage in each.stages:
-            odds = f"needed {stage.reached:>4.0%}  ends here {stage.stopped:>4.0%}"
-            click.echo(
-                f"  {stage.stage:<{width}}{odds}  usually {stage.tokens:,.0f} tokens", err=err
-            )
 
 
 def figure(value: int | None) -> str:

@@ -133,6 +133,8 @@ class AnswerSettings:
     are options if ``longtake models probe --bias`` found that the model prefers a letter."""
     history: bool = True
     """Keep questions and answers of ``ask`` and ``chat`` for ``longtake history``."""
+    min_confidence: float = number(0.0, least=0.0, most=1.0)
+    """Withhold answers whose probability is below this or not known; 0: give every answer."""
     calibration: str = trusted("")
     """File written by ``longtake calibrate``; empty: ``calibration.json`` beside the user's
     configuration, if it exists."""

@@ -71,35 +71,18 @@ class Bounded(Protocol):
         """Return the most it can use on one question about a film of this many seconds."""
 
 
-@dataclass(frozen=True)
-class StageOdds:
-    """How often a stage is needed, and what it usually uses."""
-
-    stage: str
-    reached: float
-    """Share of the questions that come this far."""
-    stopped: float
-    """Share of the questions that end here."""
-    tokens: float
-
-
 @runtime_checkable
 class Composed(Protocol):
     """A method made of other methods, which it takes from the registry."""
 
     stages: tuple[str, ...]
 
-    @property
-    def stage_defaults(self) -> Mapping[str, Mapping[str, Any]]:
-        """Fields of methods that differ from their own defaults when they are stages."""
-
     def composed(
-        self, stage_fields: Mapping[str, Mapping[str, Any]], rule: Mapping[str, Any]
+        self,
+        stage_fields: Mapping[str, Mapping[str, Any]],
+        calibration: Sequence[Mapping[str, Any]],
     ) -> Method:
-        """The same with the fields of its stages, and the user's calibration if there is one."""
-
-    def odds(self, question: Question) -> tuple[StageOdds, ...]:
-        """The stages that the calibration knows, with their odds."""
+        """The same with the fields of its stages, and the fits in force."""
 
 
 def name_of(stage: str) -> str:
@@ -117,17 +100,11 @@ SMALL = "small"
 
 
 def configure(
-    kind: type[M],
-    values: Mapping[str, Any],
-    *,
-    source: str = "settings",
-    small: bool = False,
-    under: Mapping[str, Any] | None = None,
+    kind: type[M], values: Mapping[str, Any], *, source: str = "settings", small: bool = False
 ) -> M:
     """Create a method with these fields; ``preset`` names a set of fields to start from.
 
-    Without one, ``small`` starts from the preset for small models if the method has it. ``under``
-    holds fields that take precedence over a preset only.
+    Without one, ``small`` starts from the preset for small models if the method has it.
     """
     values = dict(values)
     usual = SMALL if small and SMALL in kind.presets else FULL
@@ -137,7 +114,6 @@ def configure(
         if preset not in kind.presets:
             raise unknown("preset", str(preset), kind.presets, where=kind.name)
         made = dataclasses.replace(made, **kind.presets[preset])  # type: ignore[type-var]
-    made = overlay(made, under or {}, source=source, path=f"{kind.name}.")
     return overlay(made, values, source=source, path=f"{kind.name}.")
 
 

@@ -12,7 +12,7 @@ from longtake.agents.verify import LEAST_TOKENS, MOST, SHARE
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat
 from longtake.llm.chat import estimate as estimate_tokens
-from longtake.methods.base import Composed, Method, StageOdds, bounds_of, words
+from longtake.methods.base import Method, bounds_of, words
 from longtake.prompts import show_question
 from longtake.runner.session import Session, registered_name
 from longtake.types import Question
@@ -54,8 +54,6 @@ class Estimate:
     """Calls that run one after another."""
     paid: bool
     """Whether the question may cost money: some model has a price above zero or no known price."""
-    stages: tuple[StageOdds, ...] = ()
-    """For a method made of methods: its stages and how often they are needed."""
 
 
 def estimate(
@@ -93,7 +91,6 @@ def estimate(
         cost,
         bounds.steps + CHECK_CALLS * check,
         paid=cost is None or cost > 0,
-        stages=method.odds(question) if isinstance(method, Composed) else (),
     )
 
 

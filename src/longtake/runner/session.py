@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from longtake import prompts, registry
 from longtake._util.cancellation import Cancelled, Stop, stopping
 from longtake.agents import calibration
-from longtake.agents.calibration import FILE, Calibration, is_given, signals
+from longtake.agents.calibration import FILE, Fit, footage_kind, is_given, leader, vote_of
 from longtake.agents.run import Agent, Run, may_end, on_time, settle
 from longtake.agents.team import open_team
 from longtake.agents.verify import Checked, mention_disagreement
@@ -67,36 +67,34 @@ class Session:
         """The same session with a method's fields set."""
         return replace(self, settings=with_fields(self.settings, method, fields))
 
-    def method(
-        self, name: str, *, discover: bool = False, under: Mapping[str, Any] | None = None
-    ) -> Method:
-        """The method of that name with its settings; ``discover`` asks endpoints for their context.
-
-        ``under`` holds fields that the settings do not name.
-        """
+    def method(self, name: str, *, discover: bool = False) -> Method:
+        """The method of that name with its settings; ``discover`` asks endpoints about models."""
         # fields stay unchecked until the method's own class, which knows them, is loaded
         values = self.settings.methods.get(name, {})
         kind = registry.methods.get(name)
         small = "preset" not in values and self._has_small_models(kind.roles, discover=discover)
-        method: Method = configure(kind, values, source="settings", small=small, under=under)
+        method: Method = configure(kind, values, source="settings", small=small)
         if isinstance(method, Composed):
             fields = {}
             for stage in dict.fromkeys(method.stages):
                 if name_of(stage) in registry.methods:
-                    under = method.stage_defaults.get(stage)
-                    fields[stage] = fields_of(
-                        self.method(name_of(stage), discover=discover, under=under)
-                    )
-            rule = self.calibration
-            method = method.composed(fields, {} if rule is None else rule.plain())
+                    fields[stage] = fields_of(self.method(name_of(stage), discover=discover))
+            method = method.composed(fields, [asdict(fit) for fit in self.calibration])
         return method
 
     @property
-    def calibration(self) -> Calibration | None:
-        """The user's calibration; ``None`` if there is none."""
-        chosen = self.settings.answers.calibration
-        path = Path(chosen).expanduser() if chosen else user_config_file().with_name(FILE)
-        return calibration.read(path) if chosen or path.is_file() else None
+    def calibration(self) -> tuple[Fit, ...]:
+        """The user's fits, and after them those that come with longtake."""
+        path = self.calibration_file
+        named = self.settings.answers.calibration
+        own = calibration.read(path) if named or path.is_file() else ()
+        return (*own, *calibration.shipped())
+
+    @property
+    def calibration_file(self) -> Path:
+        """Where the user's fits are kept."""
+        named = self.settings.answers.calibration
+        return Path(named).expanduser() if named else user_config_file().with_name(FILE)
 
     def settled(self, name: str) -> Session:
         """The same session, whose choice of preset stays whatever is learned about its models."""
@@ -242,8 +240,16 @@ class Session:
             return self._unopened(opened, footage, question, ledger, ended)
         finally:
             opening.release()
-        check = self.settings.answers.verify
-        return solve(opened, footage, question, run, check=check, rule=self.calibration)
+        answers = self.settings.answers
+        return solve(
+            opened,
+            footage,
+            question,
+            run,
+            check=answers.verify,
+            fits=self.calibration,
+            min_confidence=answers.min_confidence,
+        )
 
     def _unopened(
         self,
@@ -289,20 +295,24 @@ def solve(
     run: Run,
     *,
     check: bool = False,
-    rule: Calibration | None = None,
+    fits: Sequence[Fit] = (),
+    min_confidence: float = 0.0,
 ) -> Result:
     """Run a method on one question; return its answer and its usage.
 
     If the budget runs out or the run is cancelled, the answer is the best one so far, marked as
     such. With ``check`` the answer is verified against the film and cites only what supports it.
-    With a calibration as ``rule`` its confidence is a probability.
+    Its confidence is a probability where one of ``fits`` applies; an answer whose probability is
+    unknown or below ``min_confidence`` is withheld.
     """
     name = registered_name(method)
     started = _started(name, method, footage, question, run)
     events.emit(replace(started, verify=check))
 
+    fit = calibration.find(fits, name, run.names, footage.has, question)
+
     def work() -> Answer:
-        run.checks = check
+        run.checks, run.odds = check, fit is not None and fit.wants_odds
         answer = with_option_text(method.answer(footage, question, run), question)
         if verifies(method):
             return answer
@@ -313,8 +323,14 @@ def solve(
             checked = Checked(answer, done=True, supports=len(answer.evidence))
         elif check:
             checked = check_answer(answer, footage, question, run)
-        measured = signals(answer, checked, question, footage.duration)
-        return _weighed(name, with_option_text(checked.answer, question), measured, rule)
+        vote = vote_of(name, answer, checked)
+        final = with_option_text(checked.answer, question)
+        if not is_given(final):
+            return final
+        events.note(events.SIGNALS, **asdict(vote), footage=footage_kind(footage.has))
+        if fit is None:
+            return final
+        return replace(final, confidence=leader([vote], question, fit)[1])
 
     try:
         answer = mention_disagreement(run.on_time(work), footage, question)
@@ -324,22 +340,26 @@ def solve(
     except LongtakeError as error:
         events.emit(events.Failed(error=type(error).__name__, message=str(error)))
         raise
+    # a method that checks itself states a probability, or nothing
+    known = answer.confidence if fit is not None or verifies(method) else None
+    if known is not None:
+        events.note("calibrated", probability=known)
+    answer = withheld(answer, known, min_confidence)
     events.emit(events.Answered(answer=answer, usage=run.usage))
     return Result(answer, run.usage, name, run.names)
 
 
-def _weighed(
-    name: str, answer: Answer, measured: Mapping[str, float], rule: Calibration | None
-) -> Answer:
-    """The checked answer; its confidence is a probability if there is a calibration for it."""
-    if not is_given(answer):
+def withheld(answer: Answer, chance: float | None, min_confidence: float) -> Answer:
+    """The answer, or an abstention where its probability is unknown or too low."""
+    if not min_confidence or not (answer.choice or answer.text):
         return answer
-    chance = None if rule is None else rule.confidence(name, measured)
-    events.note(events.SIGNALS, **measured)
-    if chance is None:
+    if chance is not None and chance >= min_confidence:
         return answer
-    events.note("calibrated", stated=answer.confidence, probability=chance)
-    return replace(answer, confidence=chance)
+    why = "its probability is not known: 'longtake calibrate' fits one to this model"
+    if chance is not None:
+        why = f"its probability of {chance:.0%} is below {min_confidence:.0%}"
+    events.note("withheld", choice=answer.choice, text=answer.text, why=why)
+    return Answer(reason=f"an answer was found, but {why}", confidence=chance, status="abstained")
 
 
 def _ended_early(ended: BudgetSpent | Cancelled, run: Run) -> Answer:

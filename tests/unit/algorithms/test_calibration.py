@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from longtake.algorithms.calibration import (
+    auroc,
+    brier,
+    chance_error,
     expected_error,
     log_odds,
     logistic,
-    pooled,
     probability,
     reliability,
+    surest,
 )
 
 
@@ -44,27 +45,24 @@ def test_the_expected_error_weighs_bins_by_their_answers():
     stated, right = [0.9, 0.9, 0.9, 0.2], [True, True, False, False]
     expected = 3 / 4 * abs(2 / 3 - 0.9) + 1 / 4 * 0.2
     assert expected_error(stated, right) == pytest.approx(expected)
-    assert [each.count for each in reliability(stated, right)] == [1, 3]
+    assert reliability(stated, right)[1] == (pytest.approx(0.9), pytest.approx(2 / 3), 3)
     assert expected_error([], []) == 0.0
     assert expected_error([1.0], [True]) == 0.0
 
 
-def test_votes_are_pooled_by_bayes_rule():
-    # A: 0.6 · 0.1, B: 0.4/3 · 0.7, each of the others: 0.4/3 · 0.1, with 0.3/3 = 0.1
-    shares = pooled([("A", 0.6), ("B", 0.7)], 4)
-    total = 0.6 * 0.1 + 0.4 / 3 * 0.7 + 2 * 0.4 / 3 * 0.1
-    assert shares["A"] == pytest.approx(0.06 / total)
-    assert shares["B"] == pytest.approx(0.4 / 3 * 0.7 / total)
-    assert pooled([("A", 0.5)], 2)["A"] == pytest.approx(0.5)
+def test_exact_probabilities_have_an_error_by_chance_that_shrinks_with_answers():
+    assert chance_error([1.0] * 9) == 0.0
+    assert 0.1 < chance_error([0.5] * 4) < 0.3
+    assert chance_error([0.5] * 400) < 0.05
 
 
-@given(st.lists(st.tuples(st.sampled_from("ABCD"), st.floats(0, 1)), min_size=1, max_size=6))
-def test_pooled_shares_are_probabilities_and_agreement_never_hurts(votes):
-    shares = pooled(votes, 4)
-    assert all(0 <= share <= 1 for share in shares.values())
-    assert sum(shares.values()) <= 1 + 1e-9
-    first = votes[0][0]
-    assert pooled([*votes, (first, 0.6)], 4)[first] >= shares[first] - 1e-9
+def test_measures_by_hand():
+    stated, right = [0.9, 0.8, 0.4, 0.4], [True, False, True, False]
+    assert brier(stated, right) == pytest.approx((0.01 + 0.64 + 0.36 + 0.16) / 4)
+    # of four pairs two are in order, one is a tie
+    assert auroc(stated, right) == pytest.approx((2 + 0.5) / 4)
+    assert auroc([0.5], [True]) == 0.5
+    assert [surest(stated, right, share) for share in (0.25, 0.5, 1.0)] == [1.0, 0.5, 0.5]
 
 
 def test_log_odds_of_certainty_are_finite():

@@ -6,47 +6,49 @@ import numpy as np
 import pytest
 from support.footages import TestFootage
 
-from longtake.agents.calibration import StageFacts
+from longtake.agents.calibration import Vote, fits_from, leader
 from longtake.agents.run import Run, settle
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, ModelError
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card
-from longtake.methods.auto.method import Auto, closest_moments, in_turns, shipped
-from longtake.methods.auto.plan import (
-    NOTHING,
-    Needs,
-    NextStage,
-    Room,
-    Situation,
-    fitted,
-    frames_of,
-    plan,
-    unaffordable,
-)
-from longtake.methods.base import FULL, SMALL, configure, name_of
+from longtake.methods.auto.method import Auto
+from longtake.methods.auto.plan import frames_of, obstacle
+from longtake.methods.base import FULL, SMALL, name_of
+from longtake.methods.baselines.method import closest_moments, in_turns
 from longtake.methods.lookup.method import Lookup
 from longtake.runner.session import Session, solve
 from longtake.tracing.events import Stream
 from longtake.tracing.sinks import Recorder
-from longtake.types import Answer, Line, Question, Segment, Usage
+from longtake.types import Answer, Line, Question, Segment
 
 QUESTION = Question("Who leaves?", ("a", "b", "c", "d"))
-RULE = {"stop_at": 0.9}
 
 
 def stage(name):
     return f"support.stages:{name}"
 
 
-def cascade(*names, check=False, budget=None, **fields):
-    method = Auto(stages=tuple(map(stage, names)), stop="stated", rule=RULE, **fields)
-    chat = ScriptedChat(lambda *_: "said")
-    run = Run({"llm": chat}, budget=budget)
+def fitted(stop_at=0.9, model="scripted", footage="pictures", weights=None):
+    """A fit that takes the stages at their word."""
+    fit = {"method": "auto", "model": model, "footage": footage, "stop_at": stop_at}
+    return [{**fit, "weights": weights or {"odds": 1.0}}]
+
+
+class Captioned(TestFootage):
+    """A film of which only captions are known."""
+
+    __test__ = False
+    has = frozenset({"captions"})
+
+
+def cascade(*names, fits=None, footage=None, budget=None, **fields):
+    method = Auto(stages=tuple(map(stage, names)), calibration=fits or fitted(), **fields)
+    run = Run({"llm": ScriptedChat(lambda *_: "said")}, budget=budget)
     recorder = Recorder()
     with Stream(recorder).active():
-        result = solve(method, TestFootage(20), QUESTION, run, check=check)
-    return result.answer, noted(recorder), chat
+        result = solve(method, footage or TestFootage(20), QUESTION, run)
+    return result.answer, noted(recorder)
 
 
 def noted(recorder):
@@ -57,65 +59,80 @@ def told(notes, label):
     return [data for name, data in notes if name == label]
 
 
-def test_it_stops_when_the_answer_is_likely_enough():
-    answer, notes, _ = cascade("Sure", "Unsure")
-    assert (answer.choice, answer.confidence) == ("A", 0.95)
+def test_it_stops_at_the_fitted_probability():
+    answer, notes = cascade("Sure", "Unsure")
+    assert (answer.choice, answer.confidence) == ("A", pytest.approx(0.95))
     assert [data["stop"] for data in told(notes, "decided")] == [True]
     assert len(told(notes, "stage")) == 1
 
 
-def uncertain(footage, budget=None, **more):
-    """Two stages under a calibrated rule that was fitted with a simulated model."""
-    rule = {
-        "methods": {stage("Unsure"): {"bias": -1.0}, stage("Sure"): {"bias": 3.0}},
-        "prospects": {stage("Unsure"): {"bias": 1.0}, stage("Sure"): {"bias": 3.0, NOTHING: -5.0}},
-        "final": {"bias": 9.0},
-        "provenance": {"runs": [{"models": "lab/profile=lab-2"}, "not a run"]},
-    }
-    method = Auto(stages=(stage("Unsure"), stage("Sure")), rule=rule | more)
-    run = Run({"llm": ScriptedChat(lambda *_: "said")}, budget=budget)
-    return solve(method, footage, QUESTION, run, check=False).answer
-
-
-class Captioned(TestFootage):
-    """A film of which only captions are known."""
-
-    __test__ = False
-    has = frozenset({"captions"})
-
-
-def test_over_captions_the_first_answer_stands_if_the_rule_does_not_know_the_model():
-    assert uncertain(TestFootage(20)).choice == "A"
-    assert uncertain(Captioned(20)).choice == "B"
-    assert uncertain(Captioned(20), **KNOWN).choice == "A"
-    assert uncertain(Captioned(20), provenance={}).choice == "A"
-    assert shipped().knows("lab/acuity=0.1")
-    assert not shipped().knows("local/qwen2.5-1.5b")
-
-
-KNOWN = {"provenance": {"runs": [{"models": "other, scripted"}]}}
-
-
-def test_a_probability_is_stated_only_for_models_that_the_rule_was_fitted_with():
-    assert uncertain(TestFootage(20)).confidence is None
-    assert uncertain(TestFootage(20), **KNOWN).confidence is not None
-
-
-def test_the_last_correction_is_for_where_the_rule_stops_and_not_for_where_a_budget_does():
-    assert uncertain(TestFootage(20), **KNOWN).confidence == pytest.approx(0.999)
-    limited = uncertain(TestFootage(20), budget=BudgetSettings(calls=50), **KNOWN)
-    assert limited.confidence is not None
-    assert limited.confidence < 0.99
-
-
 def test_it_goes_on_while_the_answer_is_in_doubt_and_the_likeliest_answer_wins():
-    answer, notes, _ = cascade("Unsure", "Silent", "Sure")
+    answer, notes = cascade("Unsure", "Silent", "Sure")
     assert answer.choice == "A"
     assert [data["stop"] for data in told(notes, "decided")] == [False, False, True]
+    assert cascade("Unsure", "Sure", fits=fitted(stop_at=0.2))[0].choice == "B"
+    assert len(told(cascade("Sure", "Unsure", every_stage=True)[1], "stage")) == 2
+
+
+@pytest.mark.parametrize("other", [{"model": "other"}, {"footage": "captions"}])
+def test_a_probability_is_stated_only_for_the_model_and_footage_that_it_was_fitted_to(other):
+    answer, notes = cascade("Unsure", "Sure", fits=fitted(**other))
+    assert answer.confidence is None
+    # nothing is checked here, and no later stage would look at pictures
+    assert (answer.choice, len(told(notes, "stage"))) == ("B", 1)
+
+
+def test_over_captions_the_first_answer_stands_unless_a_fit_says_otherwise():
+    film = Captioned(20)
+    assert cascade("Unsure", "Sure", footage=film)[0].choice == "B"
+    assert cascade("Silent", "Sure", footage=film)[0].choice == "A"
+    assert cascade("Unsure", "Sure", footage=film, fits=fitted(footage="captions"))[0].choice == "A"
+
+
+def test_a_fit_without_a_stop_states_a_probability_and_leaves_the_rule_to_support():
+    answer, notes = cascade("Unsure", "Sure", fits=fitted(stop_at=None))
+    assert (answer.choice, answer.confidence) == ("B", pytest.approx(0.3))
+    assert len(told(notes, "stage")) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "names", "choice", "stages"),
+    [
+        ("Who leaves?", ("Told", "Seen", "Sure"), "A", 2),
+        ("What does b say?", ("Told", "Seen"), "B", 1),  # what is said is told by what is said
+        ("Who leaves?", ("Told", "Sure"), "B", 1),  # nothing is left that looks
+        ("Who leaves?", ("Silent", "Seen", "Sure"), "A", 2),
+    ],
+)
+def test_it_stops_at_a_supported_answer_and_words_alone_are_confirmed_by_a_look(
+    asked, names, choice, stages
+):
+    chat = ScriptedChat(lambda *_: "said", card=Card("scripted", vision=True))
+    recorder = Recorder()
+    method = Auto(stages=tuple(map(stage, names)))
+    with Stream(recorder).active():
+        question, run = Question(asked, QUESTION.options), Run({"llm": chat, "vlm": chat})
+        answer = solve(method, TestFootage(20), question, run, check=True).answer
+    assert (answer.choice, len(told(noted(recorder), "stage"))) == (choice, stages)
+    assert answer.confidence is None
+
+
+def test_without_a_fit_the_latest_supported_vote_leads_and_with_one_the_likeliest_answer():
+    votes = [Vote("a", "A", supported=True), Vote("b", "B", supported=True), Vote("c", "C")]
+    assert leader(votes, QUESTION, None) == (1, None)
+    assert leader(votes[2:], QUESTION, None) == (0, None)
+    words = [Vote("a", text="the green cup"), Vote("b", text="a lamp"), Vote("c", text="Green cup")]
+    fit = shipped_like({"agreeing": 2.0})
+    assert leader(words, Question("What is it?"), fit) == (2, pytest.approx(0.88, abs=0.01))
+
+
+def shipped_like(weights):
+    (fit,) = fits_from(fitted(weights=weights), "test")
+    return fit
 
 
 def test_stages_that_cannot_run_or_fail_are_passed_over_with_an_event():
-    answer, notes, _ = cascade("Crowd", "Broken", "Sure")
+    answer, notes = cascade("Crowd", "Broken", "Sure")
     assert answer.choice == "A"
     assert told(notes, "planned")[0]["skipped"] == {stage("Crowd"): "no team was given"}
     assert told(notes, "stage_failed")[0]["why"] == "out of order"
@@ -131,7 +148,7 @@ def test_without_any_answer_it_abstains_or_raises_what_went_wrong():
 
 
 def test_a_model_that_is_gone_is_not_asked_again_by_every_stage():
-    method = Auto(stages=tuple(map(stage, ("Silent", "Unsure", "Sure"))), stop="stated", rule=RULE)
+    method = Auto(stages=tuple(map(stage, ("Silent", "Unsure", "Sure"))))
     chat = ScriptedChat(lambda *_: ModelError("scripted", "unavailable", "nobody answers"))
     recorder = Recorder()
     with Stream(recorder).active(), pytest.raises(ModelError, match="nobody answers"):
@@ -152,76 +169,31 @@ def test_a_leader_that_a_budget_keeps_from_improving_is_no_answer_cut_short():
     assert not run.ledger.complete
 
 
-@pytest.mark.parametrize(("indexed", "first"), [(True, "Sure"), (False, "Unsure")])
-def test_where_time_is_short_and_nothing_is_indexed_the_cheapest_stage_begins(indexed, first):
-    rule = {"prospects": {stage("Unsure"): {"bias": -3.0}, stage("Sure"): {"bias": 3.0}}}
-    method = Auto(stages=(stage("Unsure"), stage("Sure")), rule=rule)
-    footage = TestFootage(20)
-    footage.indexed = indexed
-    run = Run({"llm": ScriptedChat(lambda *_: "said")}, budget=BudgetSettings(seconds=600))
-    recorder = Recorder()
-    with Stream(recorder).active():
-        solve(method, footage, QUESTION, run, check=False)
-    assert told(noted(recorder), "stage")[0]["stage"] == stage(first)
-
-
 def test_a_spent_budget_leaves_the_answer_of_the_stages_before():
-    limited = BudgetSettings(calls=1)
-    answer, notes, _ = cascade("Unsure", "Sure", budget=limited)
+    answer, notes = cascade("Unsure", "Sure", budget=BudgetSettings(calls=1))
     # not the "D" that the second stage proposed on its way
     assert (answer.choice, answer.status) == ("B", "answered")
     assert told(notes, "stage_cut")
 
 
-def test_a_stage_that_usually_costs_more_than_is_left_is_not_begun():
-    facts = StageFacts(tokens=500, cost=0.5, frames=3, calls=2, seconds=9)
-    assert unaffordable(facts, BudgetSettings(), Usage(tokens_in=10**9)) == ""
-    assert unaffordable(facts, BudgetSettings(tokens=600), Usage(tokens_in=100)) == ""
-    assert unaffordable(facts, BudgetSettings(tokens=600), Usage(tokens_in=101)).startswith("token")
-    assert unaffordable(facts, BudgetSettings(cost=0.6), Usage(cost=0.2)).startswith("cost")
-    assert unaffordable(facts, BudgetSettings(seconds=10), Usage(seconds=2)).startswith("seconds")
-    # two more calls at the pace of this run, whatever the calibration's machine took
-    quick, slow = Usage(calls=4, seconds=8.0), Usage(calls=1, seconds=8.0)
-    facts = StageFacts(calls=2, seconds=0.1)
-    assert unaffordable(facts, BudgetSettings(seconds=15), quick) == ""
-    assert unaffordable(facts, BudgetSettings(seconds=15), slow).startswith("seconds: usually 16")
+def test_stages_that_need_what_is_not_there_are_left_out():
+    auto, film = Auto(), TestFootage(20)
+    blind, seeing_ = Card("reads", vision=False), Card("sees", vision=True)
 
+    def run(card, **more):
+        chat = ScriptedChat([], card=card)
+        return Run(dict.fromkeys(("llm", "vlm", "captioner"), chat), **more)
 
-def test_the_plan_keeps_what_models_and_film_allow():
-    needs = {"uniform": Needs(("vlm",), 9000), "videoagent": Needs(("llm", "captioner"))}
-    stages = ("uniform", "videoagent")
-    everything = Situation(frozenset({"llm", "vlm", "captioner"}), context=10_000)
-    assert plan(stages, needs, everything).stages == ("uniform", "videoagent")
-    small = Situation(everything.roles, context=8000)
-    assert "9000 tokens" in plan(stages, needs, small).skipped["uniform"]
-    hurried = Situation(everything.roles, waits=True)
-    searching = {"search@16": Needs(("vlm",), index=True), **needs}
-    found = plan(("search@16", "videoagent"), searching, hurried)
-    assert found.stages == ("videoagent",)
-    assert found.skipped["search@16"] == "the film is not indexed yet, and the time is limited"
-    blind = Situation(everything.roles, sees=False)
-    assert "pictures" in plan(stages, needs, blind).skipped["uniform"]
-    alone = Situation(frozenset({"llm"}))
-    assert plan(stages, needs, alone).stages == ()
-
-
-def test_a_budget_is_used_where_no_gain_would_be_worth_its_tokens_otherwise():
-    rule = {
-        "stop_at": 0.9,
-        "least_gain": 0.5,
-        "methods": {stage("Unsure"): {"bias": 0.0}, stage("Sure"): {"bias": 1.0}},
-        "prospects": {stage("Unsure"): {"bias": 0.0}, stage("Sure"): {"bias": 1.0}},
-        "stages": {stage("Unsure"): {"tokens": 1.0}, stage("Sure"): {"tokens": 90_000.0}},
-    }
-    method = Auto(stages=(stage("Unsure"), stage("Sure")), rule=rule)
-
-    def answer(budget):
-        run = Run({"llm": ScriptedChat(lambda *_: "said")}, budget=budget)
-        return solve(method, TestFootage(20), QUESTION, run, check=False).answer.choice
-
-    assert answer(None) == "B"
-    assert answer(BudgetSettings(tokens=100_000)) == "A"
-    assert answer(BudgetSettings(tokens=10_000)) == "B"
+    searching = auto.method("search@16")
+    assert obstacle(searching, film, run(seeing_)) == ""
+    assert "pictures" in obstacle(searching, film, run(blind))
+    assert obstacle(searching, Captioned(20), run(seeing_)) == "there are no pictures"
+    assert obstacle(searching, film, Run({"llm": ScriptedChat([])})) == "no model in the role vlm"
+    film.indexed = False
+    assert obstacle(searching, film, run(seeing_)) == ""
+    hurried = run(seeing_, budget=BudgetSettings(seconds=600))
+    assert obstacle(searching, film, hurried).startswith("the film is not indexed yet")
+    assert obstacle(auto.method("videoagent"), film, hurried) == ""
 
 
 def test_names_of_stages():
@@ -236,13 +208,12 @@ def seeing(**card):
 
 def frames_shown(chat, stages, budget=None, check=False):
     """The frames of each stage, under a rule that lets all of them run."""
-    method = Auto(stages=stages, stop="stated", stop_at=1.0, rule=RULE)
+    method = Auto(stages=stages, every_stage=True)
     recorder = Recorder()
     run = Run({"llm": chat, "vlm": chat}, budget=budget)
     with Stream(recorder).active():
         solve(method, TestFootage(900), QUESTION, run, check=check)
-    notes = [event.data for event in recorder.trace.events if event.kind == "noted"]
-    return [data["frames"] for data in notes if "frames" in data]
+    return [data["frames"] for data in told(noted(recorder), "stage")]
 
 
 def test_as_many_frames_are_shown_as_fit_the_context_and_the_budget():
@@ -256,20 +227,6 @@ def test_as_many_frames_are_shown_as_fit_the_context_and_the_budget():
     # what the first look leaves would be too little for a second
     assert frames_shown(seeing(context=100_000), stages, BudgetSettings(frames=95)) == [86]
     assert frames_shown(seeing(context=100_000, small="told"), stages) == [32]
-
-
-def test_a_stage_is_rated_by_what_it_shows_and_a_small_budget_is_spent_on_one_look():
-    sizes = [16, 64, 256]
-    assert fitted("search@64", Room(477), sizes) == NextStage("search@64", "search@64", 64)
-    assert fitted("search@256", Room(240), sizes) == NextStage("search@256", "search@256", 240)
-    assert fitted("search@256", Room(100), sizes) == NextStage("search@256", "search@64", 100)
-    assert fitted("search@16", Room(34, limited=True), sizes) == NextStage(
-        "search@16", "search@16", 34
-    )
-    assert fitted("search@16", Room(34), sizes) == NextStage("search@16", "search@16", 16)
-    assert isinstance(fitted("search@64", Room(20, shown=16), sizes), str)
-    assert isinstance(fitted("uniform@480", Room(20), [480]), str)
-    assert fitted("uniform@480", Room(20), []) == NextStage("uniform@480", "uniform@480", 20)
 
 
 def test_the_search_shows_what_is_closest_to_the_question_and_each_option_in_turns():
@@ -286,38 +243,18 @@ def test_the_search_shows_what_is_closest_to_the_question_and_each_option_in_tur
     assert len(thrice) == 2
 
 
-def test_the_shipped_calibration_says_where_it_comes_from():
-    rule = shipped()
-    assert "lab" in rule.provenance["benchmark"]
-    assert rule.provenance["questions"] > 100
-    assert {"lookup", "videoagent", "symphony"} <= rule.methods.keys()
-
-
 def test_stages_take_the_settings_of_their_own_sections():
-    session = Session().with_fields("symphony", {"max_steps": 3, "grounding": {"scored_frames": 7}})
-    session = session.with_fields("auto", {"preset": FULL})
-    fields = session.method("auto").stage_fields["symphony"]
-    assert (fields["max_steps"], fields["grounding"]["scored_frames"]) == (3, 7)
-    assert fields["grounding"]["max_scorings"] == 1  # what auto itself sets
-
-
-def test_with_a_small_model_it_goes_on_only_where_nothing_was_found():
-    small = configure(Auto, {}, small=True)
-    assert small.stages == ("lookup", "videoagent")
-    fields = {"stop_at": small.stop_at, "least_gain": small.least_gain}
-    answer, notes, _ = cascade("Unsure", "Sure", **fields)
-    assert (answer.choice, len(told(notes, "stage"))) == ("B", 1)
-    answer, notes, _ = cascade("Silent", "Sure", **fields)
-    assert (answer.choice, len(told(notes, "stage"))) == ("A", 2)
+    session = Session().with_fields("videoagent", {"max_rounds": 7})
+    assert session.method("auto").stage_fields["videoagent"]["max_rounds"] == 7
 
 
 @pytest.mark.parametrize(("own", "passages"), [({}, 2), ({"passages_for_options": 3}, 3)])
 def test_small_models_read_fewer_passages_unless_the_settings_say_otherwise(own, passages):
-    session = Session().with_fields("auto", {"preset": SMALL}).with_fields("lookup", own)
+    session = Session().with_fields("lookup", {"preset": SMALL, **own})
     stage = session.method("auto").method("lookup")
     assert stage.most_passages(Question("Who?", ("Ann", "Bob"))) == passages
     assert stage.most_passages(Question("Who?")) == Lookup.max_passages
-    full = Session().with_fields("auto", {"preset": FULL}).method("auto").method("lookup")
+    full = Session().with_fields("lookup", {"preset": FULL}).method("auto").method("lookup")
     assert full.most_passages(Question("Who?", ("Ann", "Bob"))) == Lookup.max_passages
 
 

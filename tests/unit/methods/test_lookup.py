@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from support.footages import TestFootage
 
+from longtake.agents.calibration import Fit
 from longtake.agents.overview import CitedSentence, FilmOverview
 from longtake.agents.run import Run
 from longtake.errors import ConfigError
 from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Card, Reply
 from longtake.methods.lookup import method
 from longtake.methods.lookup.method import (
     BEARS,
@@ -491,3 +493,24 @@ def test_what_one_speaker_says_is_told_from_their_lines():
     _, prompts = asked("", question, TestFootage(400, lines=TALK))
     assert "Ben: Then we take the plain battery" in prompts[0]
     assert "Anna: A solar battery" not in prompts[0]
+
+
+def test_the_odds_of_letters_are_asked_for_only_where_a_fit_rests_on_them(footage):
+    """The letter that the model writes stands, whatever its odds."""
+    asked_for = []
+
+    def script(messages, options):
+        asked_for.append(bool(options.letters))
+        if options.letters:
+            return Reply("A", odds={"A": 0.6, "B": 0.2})
+        return '{"choice": "B"}'
+
+    def answer(*fits):
+        run = Run({"llm": ScriptedChat(script, card=Card("scripted", letters=True))})
+        return solve(Lookup(), footage, QUESTION, run, check=True, fits=fits).answer
+
+    assert answer().confidence is None
+    assert asked_for == [False]
+    fit = Fit("lookup", "scripted", "pictures", {"odds": 1.0})
+    assert (answer(fit).choice, answer(fit).confidence) == ("B", 0.25)
+    assert asked_for[1:3] == [False, True]

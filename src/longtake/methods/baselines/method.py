@@ -1,14 +1,20 @@
-"""The baselines every comparison needs: N uniform frames in one call, and the question alone."""
+"""The baselines every comparison needs: N frames in one call, evenly spaced or found by search, and
+the question alone."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from longtake.agents.answer import SPOKEN, guess, length
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.agents.answer import SPOKEN, guess, length, shown_to
 from longtake.agents.run import Run
 from longtake.algorithms import sampling
 from longtake.errors import check_least
+from longtake.footage.look import Look, look_at
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
 from longtake.prompts import phrase
@@ -70,6 +76,49 @@ class Uniform:
 
 
 @dataclass(frozen=True)
+class Search:
+    """The moments and lines closest to the question and to each of its options, in one call."""
+
+    name: ClassVar[str] = "search"
+    paper: ClassVar[str] = "none: ours"
+    roles: ClassVar[tuple[str, ...]] = ("vlm",)
+    presets: ClassVar[dict[str, dict[str, object]]] = {"small": {"frames": 8}}
+    needs_index: ClassVar[bool] = True
+
+    frames: int = 64
+    """Moments shown, at most."""
+    apart: float = 4.0
+    """Seconds between two of them, at least; fewer in films too short for that many moments."""
+    lines: int = 6
+    """Lines that are said or written, at most."""
+
+    def __post_init__(self) -> None:
+        check_least(self, self.name, apart=0.0, lines=0)
+
+    def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
+        """One search, one look, one answer."""
+        queries = queries_of(question)
+        # a short film has not room for as many moments so far apart
+        apart = min(self.apart, footage.duration / self.frames)
+        look = look_at(footage, closest_moments(footage, queries, self.frames, apart))
+        known = [line for lines in footage.known_lines() for line in lines]
+        closest = [known[number] for number in closest_lines(footage, queries, known, self.lines)]
+        lines = sorted(closest, key=lambda line: line.segment) or phrase("baselines", "no_speech")
+        answer = guess(
+            run["vlm"], "baselines/search", question, lines=lines, **shown_to(footage, look)
+        )
+        return answer.as_answer(evidence=_shown(look))
+
+    def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
+        """One call."""
+        question_words = words([question.text, *question.options])
+        prompt_words = question_words + 120 + 20 * self.lines
+        return Bounds(
+            calls=1, frames=self.frames, prompt_words=prompt_words, reply_words=120, steps=1
+        )
+
+
+@dataclass(frozen=True)
 class Blind:
     """The question alone: what a model knows, or guesses, without the film."""
 
@@ -107,3 +156,60 @@ def _spoken_around(footage: Footage, frames: list[Frame]) -> list[Line]:
         near = Segment(max(0.0, frame.time - REACH), frame.time + REACH)
         lines.update(dict.fromkeys(footage.speech(near)))
     return list(lines)
+
+
+def closest_moments(
+    footage: Footage, queries: Sequence[str], max_moments: int, apart: float
+) -> list[int]:
+    """Rows of the grid, in order: the queries take turns, each with its closest free moment."""
+    cosines = footage.encode(queries) @ footage.embeddings().T
+    times = footage.times
+    free = np.ones(len(times), np.bool_)
+    chosen: list[int] = []
+    while free.any():
+        for row_of_query in cosines:
+            if len(chosen) == max_moments or not free.any():
+                return sorted(chosen)
+            best = int(np.where(free, row_of_query, -np.inf).argmax())
+            chosen.append(best)
+            # neighbours show the same; what lies farther away may show something else
+            free &= np.abs(times - times[best]) >= apart
+            free[best] = False
+    return sorted(chosen)
+
+
+def closest_lines(
+    footage: Footage, queries: Sequence[str], lines: Sequence[Line], max_lines: int
+) -> list[int]:
+    """The numbers of the lines closest in meaning to the queries.
+
+    The queries, a question with each of its options, take turns: no option is judged without its
+    evidence.
+    """
+    if len(lines) <= max_lines:
+        return list(range(len(lines)))
+    rows = footage.meanings([*queries, *(line.text for line in lines)])
+    return in_turns(rows[: len(queries)] @ rows[len(queries) :].T, max_lines)
+
+
+def queries_of(question: Question) -> list[str]:
+    """The question, alone and with each of its options."""
+    return [question.text, *(f"{question.text} {option}" for option in question.options)]
+
+
+def in_turns(closeness: NDArray[np.floating], max_columns: int) -> list[int]:
+    """Columns of a table, best first, in which the rows take turns; each column once."""
+    # column k of the ranks holds the k-th choice of every row
+    ranks = (-closeness).argsort(axis=1, kind="stable")
+    chosen: dict[int, None] = {}
+    for column in ranks.T.tolist():
+        chosen.update(dict.fromkeys(column))
+        if len(chosen) >= max_columns:
+            break
+    return list(chosen)[:max_columns]
+
+
+def _shown(look: Look) -> list[Evidence]:
+    """What was shown, as evidence to be checked."""
+    frames = [Evidence(Segment(each.time, each.time), "frame") for each in look.frames]
+    return frames + [Evidence(each.segment, "caption", each.text) for each in look.captions]

@@ -33,7 +33,8 @@ that no passage holds is left to the check that follows every method.
 
 The model is neither asked what it thinks of its answer nor offered to say that the passages do not
 tell it: a small one takes that way out of passages that plainly do, and its verdicts change with
-the wording of the request. The words of the passages decide, and no confidence is given.
+the wording of the request. The words of the passages decide, and no confidence is given, except
+the odds of the chosen letter where a calibration asks for them to make them a probability.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake._util.timecode import clock
-from longtake.agents.answer import Choice, length, option, supported
+from longtake.agents.answer import Choice, Guess, length, letter_odds, option, supported
 from longtake.agents.overview import (
     QUOTED,
     excerpts,
@@ -78,7 +79,7 @@ from longtake.algorithms.stretches import Talk
 from longtake.errors import check_least
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
-from longtake.methods.base import Bounds, words
+from longtake.methods.base import SMALL, Bounds, words
 from longtake.tracing.events import note, step
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
@@ -145,7 +146,10 @@ class Lookup:
     name: ClassVar[str] = "lookup"
     paper: ClassVar[str] = "none: ours"
     roles: ClassVar[tuple[str, ...]] = ("llm",)
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        # chosen on one half of real captions and held on the other: see docs/auto.md
+        SMALL: {"passages_for_options": 2}
+    }
     checks_itself: ClassVar[bool] = True
     """Where it cites passages, they hold the words of the answer (8)."""
     needs_index: ClassVar[bool] = True
@@ -234,7 +238,8 @@ class Lookup:
             # a small model reads best what stands right above the question
             "passages": numbered(sorted(found, key=lambda passage: passage.bearing)),
         }
-        choice, text = self.propose(question, slots, run)  # 6
+        proposed = self.propose(question, slots, run)  # 6
+        choice, text = proposed.choice, proposed.text
         if choice is None and (not text or _NOT_TOLD.search(text)):
             return not_found(footage)  # 7
         holders = holding(text or option(question, choice), question.text, found)  # 8
@@ -247,18 +252,21 @@ class Lookup:
             note("not_what_was_asked", answer=text)
             return not_found(footage)
         evidence = [cite(passage, share) for passage, share in holders[: self.max_citations]]
-        return Answer(choice, text, evidence=tuple(evidence))
+        return replace(proposed, text=text).as_answer(evidence=evidence)
 
-    def propose(
-        self, question: Question, slots: Mapping[str, Any], run: Run
-    ) -> tuple[str | None, str]:
+    def propose(self, question: Question, slots: Mapping[str, Any], run: Run) -> Guess:
         """The letter of an option, or an answer in words; neither if no reply can be read."""
         if question.options:
             chosen = ask(run["llm"], "lookup/choose", Choice, default=Choice(), **slots)
-            return chosen.choice, ""
+            wanted = run.odds and run["llm"].card.letters
+            # small models favour some letters: what they write is right more often than their odds
+            return Guess(
+                chosen.choice,
+                odds=letter_odds(run["llm"], "lookup/choose", **slots) if wanted else {},
+            )
         # plain words: a form would only cost a small model tokens
         reply = ask(run["llm"], "lookup/answer", default="", max_tokens=100, **slots)
-        return None, reply
+        return Guess(text=reply)
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """A prompt with what is said, for an account, and one with passages."""
