@@ -227,7 +227,7 @@ class OpenFilm:
         # a string is a sequence too, of single characters
         models = (model,) if isinstance(model, str) else tuple(model)
         assignment = ModelAssignment(models, _path(team), offline, replies=cache)
-        assignment = assignment.or_else(settings.answers.model)
+        assignment = assignment.by_default(settings)
         method = method or assignment.default_method
         session = Session(settings, assignment, seed, _path(prompts)).with_fields(method, fields)
         wanted = Question(question, tuple(options), kind)
@@ -261,7 +261,7 @@ class OpenFilm:
         settings = _with(self.settings, budget=budget, verify=None)
         models = (model,) if isinstance(model, str) else tuple(model)
         assignment = ModelAssignment(models, offline=offline, replies=cache)
-        session = Session(settings, assignment.or_else(settings.answers.model))
+        session = Session(settings, assignment.by_default(settings))
         with _stoppable(stop) as flag, session.under_way():
             return extract(self.film, read_schema(schema), session, method, stop=flag)
 

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,10 +24,24 @@ from longtake.config import Settings
 from longtake.config.entries import Preset
 from longtake.errors import ConfigError
 from longtake.llm.capabilities import BIASED
-from longtake.llm.catalog import Key, ModelCatalog, download_of, found_keys, found_servers
+from longtake.llm.catalog import (
+    DOWNLOADS,
+    HUB_MODELS,
+    Download,
+    Key,
+    ModelCatalog,
+    download_of,
+    downloaded_vision,
+    found_keys,
+    found_servers,
+    hub_folder,
+    recommended,
+)
 from longtake.llm.chat import Chat
 from longtake.llm.probe import ProbeReport
+from longtake.llm.pull import Progress as ShowProgress
 from longtake.llm.pull import pull as fetch
+from longtake.llm.pull import pull_files
 from longtake.runner.assignment import DEFAULT_MODELS
 
 BUILT_IN = DEFAULT_MODELS["llm"]
@@ -62,6 +78,8 @@ class Findings:
     """The extras that are installed."""
     has_weights: bool
     """Whether the built-in language model is downloaded."""
+    vision: str
+    """A model that sees and is downloaded; empty: none."""
     model: str
     """The configured model; empty: the built-in ones."""
 
@@ -76,6 +94,7 @@ def look_around(settings: Settings) -> Findings:
         player=_first(tuple(PLAYERS)),
         extras=[extra for extra, package in EXTRAS.items() if find_spec(package) is not None],
         has_weights=ModelCatalog(settings).file(BUILT_IN).is_file(),
+        vision=downloaded_vision(settings),
         model=settings.answers.model,
     )
 
@@ -87,10 +106,13 @@ def described(findings: Findings) -> list[tuple[str, str]]:
         (server.label, f"something answers on port {server.port} of this machine")
         for server in findings.servers
     ]
-    weights = "downloaded" if findings.has_weights else "not downloaded (1.1 GB)"
+    weights = (
+        "downloaded" if findings.has_weights else f"not downloaded ({download_size(BUILT_IN)})"
+    )
     return [
         *rows,
         ("built-in", f"{BUILT_IN}: {weights}"),
+        ("sees", findings.vision or "none of the built-in models"),
         ("GPU", findings.gpu or "none"),
         ("browser", findings.browser or "none (needed for 'longtake serve')"),
         ("player", findings.player or f"none ({' or '.join(PLAYERS)} opens films at a citation)"),
@@ -108,6 +130,7 @@ def plain_findings(findings: Findings) -> dict[str, object]:
         "player": findings.player or None,
         "extras": findings.extras,
         "built_in_downloaded": findings.has_weights,
+        "vision": findings.vision or None,
         "model": findings.model or None,
     }
 
@@ -135,6 +158,10 @@ def advise(findings: Findings) -> list[Advice]:
     elif not findings.model and not findings.has_weights:
         why = "no language model is ready: questions cannot be answered yet"
         advice.append(Advice(why, f"longtake models pull {BUILT_IN}"))
+    if not findings.model and not findings.vision:
+        size = download_size(recommended("vision"))
+        why = f"nothing here looks at pictures: a model that does is {size}"
+        advice.append(Advice(why, "longtake models pull vision"))
     if "speech" not in findings.extras:
         why = "speech of films without subtitles is not recognised"
         advice.append(Advice(why, 'pip install "longtake[speech]"'))
@@ -208,14 +235,37 @@ def _show_form(report: ProbeReport) -> None:
     click.echo(f"  log-probs    {offered[report.letters]}")
 
 
-def pull_weights(name: str, settings: Settings) -> Path:
-    """Download the weights of a language model and return their file."""
+def pull_weights(name: str, settings: Settings, source: Path | None = None) -> Path:
+    """Download the weights of a language model, or copy those of the hub from a folder."""
+    folder = config.cache_folder(settings) / "models"
+    with progress_bars() as begin:
+        if name in HUB_MODELS:
+            known = HUB_MODELS[name]
+            # the projector first: whoever finds the model finds both
+            files = tuple(filter(None, (known.mmproj, known.file)))
+            where = hub_folder(name, folder)
+            return pull_files(
+                name, known.repo, known.revision, files, where, source=source, begin=begin
+            )
+        download = download_of(name)
+        if source is not None:
+            raise ConfigError(f"{name} is not copied from folders: set models.{name}.file instead")
+        return fetch(name, download, folder, progress=begin(download))
+
+
+def download_size(name: str) -> str:
+    """How much 'models pull NAME' downloads, for people; empty for other models."""
+    known = DOWNLOADS.get(name) or HUB_MODELS.get(name)
+    return "" if known is None else f"{known.size / 1e9:.1f} GB"
+
+
+@contextmanager
+def progress_bars() -> Iterator[Callable[[Download], ShowProgress]]:
+    """Within the block, a bar on stderr for each download that is begun."""
     # imported late: rich is slow to import, and few commands need it
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    download = download_of(name)
-    folder = config.cache_folder(settings) / "models"
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -223,12 +273,12 @@ def pull_weights(name: str, settings: Settings) -> Path:
         TransferSpeedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(download.file, total=download.size)
 
-        def advance(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+        def begin(download: Download) -> ShowProgress:
+            task = bar.add_task(download.file, total=download.size)
+            return lambda done, total: bar.update(task, completed=done, total=total)
 
-        return fetch(name, download, folder, progress=advance)
+        yield begin
 
 
 _HEADER = re.compile(r"^\s*\[")

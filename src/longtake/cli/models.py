@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,18 +13,33 @@ from urllib.parse import urlsplit
 import click
 
 from longtake import config
-from longtake.cli.discovery import probed_chat, pull_weights, show_report
+from longtake.cli.discovery import (
+    download_size,
+    probed_chat,
+    progress_bars,
+    pull_weights,
+    show_report,
+)
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, human_bytes, progress, say
+from longtake.cli.output import emit_json, progress, say
 from longtake.config import Settings
 from longtake.config.entries import PRESETS, LocalEntry, Preset
-from longtake.errors import LongtakeError, ModelError, unknown
-from longtake.llm.catalog import DOWNLOADS, ModelCatalog, is_listening, suggestions
+from longtake.errors import ConfigError, LongtakeError, ModelError, unknown
+from longtake.llm.catalog import (
+    DOWNLOADS,
+    HUB_MODELS,
+    RECOMMENDED,
+    ModelCatalog,
+    is_listening,
+    recommended,
+    suggestions,
+)
 from longtake.llm.probe import measure_bias
 from longtake.llm.probe import probe as ask
+from longtake.llm.pull import pull_files
 from longtake.perception.cards import CARDS, WHISPER, EncoderCard, HubFiles
-from longtake.perception.cards import fetch as fetch_card
 from longtake.perception.encoders import card_folder
+from longtake.runner.assignment import ModelAssignment
 
 
 @click.group()
@@ -61,7 +78,7 @@ def list_models(settings: Settings, as_json: bool) -> None:
             click.echo(f"{heading}:")
             _show_rows(listed)
     click.echo("any compatible server:\n  http://HOST/v1#MODEL")
-    chosen = settings.answers.model
+    chosen = ", ".join(ModelAssignment().by_default(settings).models)
     say(f"used unless --model names another: {chosen or 'the built-in models'}")
 
 
@@ -102,36 +119,92 @@ def probe(name: str, offline: bool, bias: bool, settings: Settings, as_json: boo
 
 @models.command()
 @click.argument("name")
+@click.option("--model", "file", metavar="FILE", help="With hub:…: the GGUF file to download.")
+@click.option("--mmproj", metavar="FILE", help="With hub:…: its projector, by which it sees.")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Copy the files from this folder instead of the hub.",
+)
 @common
-def pull(name: str, settings: Settings, as_json: bool) -> None:
-    """Download the weights of a built-in model, the files of an encoder, or Whisper.
+def pull(
+    name: str,
+    file: str | None,
+    mmproj: str | None,
+    source: Path | None,
+    settings: Settings,
+    as_json: bool,
+) -> None:
+    """Download a model: 'vision', 'text', a name of 'models list', an encoder, or Whisper.
 
-    An interrupted download resumes. Files are kept only if their hash is right.
+    'vision' is a model that sees and 'text' one that reads, each by this machine's memory.
+    'hub:OWNER/REPO[@REVISION]' with --model and --mmproj is any other pair of GGUF files. Files
+    come from the model hub, or the mirror in $HF_ENDPOINT, and are kept only if their hash is the
+    one that the hub states. An interrupted download resumes.
 
     \b
     Example:
+      longtake models pull vision
       longtake models pull local/qwen2.5-1.5b
       longtake models pull whisper
+      longtake models pull hub:OWNER/REPO --model model.gguf --mmproj mmproj.gguf
     """
-    on_hub: dict[str, EncoderCard | HubFiles] = {**CARDS, WHISPER.name: WHISPER}
-    if name not in on_hub and name not in DOWNLOADS:
-        raise unknown("model to pull", name, [*DOWNLOADS, *on_hub])
-    path = _pull(on_hub[name], settings) if name in on_hub else pull_weights(name, settings)
+    if name.startswith(HUB):
+        path = _pull(_pair(name, file, mmproj), settings, source)
+        _show_entry(path, file, mmproj)
+    elif file or mmproj:
+        raise ConfigError(f"--model and --mmproj go with {HUB}OWNER/REPO")
+    else:
+        path = _pull_named(recommended(name) if name in RECOMMENDED else name, settings, source)
     if as_json:
         emit_json({"model": name, "file": str(path)})
     else:
         click.echo(str(path))
 
 
-def _pull(card: EncoderCard | HubFiles, settings: Settings) -> Path:
+HUB = "hub:"
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def _pull_named(name: str, settings: Settings, source: Path | None) -> Path:
+    on_hub: dict[str, EncoderCard | HubFiles] = {**CARDS, WHISPER.name: WHISPER}
+    if name in on_hub:
+        return _pull(on_hub[name], settings, source)
+    if name not in (*DOWNLOADS, *HUB_MODELS):
+        raise unknown("model to pull", name, [*RECOMMENDED, *DOWNLOADS, *HUB_MODELS, *on_hub])
+    if name in HUB_MODELS:
+        say(f"{name}: {download_size(name)}, licence: {HUB_MODELS[name].licence}")
+    return pull_weights(name, settings, source)
+
+
+def _pair(name: str, file: str | None, mmproj: str | None) -> HubFiles:
+    """The files that ``hub:OWNER/REPO[@REVISION]`` and its options name."""
+    repo, _, revision = name.removeprefix(HUB).partition("@")
+    if not _REPOSITORY.fullmatch(repo) or not file:
+        raise ConfigError(f"{name}: write {HUB}OWNER/REPO[@REVISION] --model FILE [--mmproj FILE]")
+    files = tuple(filter(None, (mmproj, file)))
+    # they become paths below the cache folder
+    if any(each.startswith("/") or ".." in each.split("/") for each in files):
+        raise ConfigError(f"{name}: --model and --mmproj are files of the repository")
+    return HubFiles(repo.replace("/", "--"), repo, revision or "main", files)
+
+
+def _show_entry(folder: Path, file: str | None, mmproj: str | None) -> None:
+    """The lines of the configuration by which a model gets a name."""
+    say(f'to use it, write into {config.user_config_file()}:\n[models.mine]\nbackend = "local"')
+    for key, each in (("file", file), ("mmproj", mmproj)):
+        if each:
+            say(f"{key} = {json.dumps(str(folder / each))}")
+
+
+def _pull(card: EncoderCard | HubFiles, settings: Settings, source: Path | None) -> Path:
     """Download a model's files from the hub and return their folder."""
     folder = card_folder(card.name, config.cache_folder(settings))
-
-    def announce(file: str, size: int) -> None:
-        say(f"{file}: {human_bytes(size)}")
-
-    fetch_card(card, folder, progress=announce)
-    return folder
+    with progress_bars() as begin:
+        return pull_files(
+            card.name, card.repo, card.revision, card.files, folder, source=source, begin=begin
+        )
 
 
 def _row(catalogue: ModelCatalog, name: str) -> dict[str, Any]:
@@ -152,12 +225,20 @@ def _missing(catalogue: ModelCatalog, name: str) -> str:
     needed = [name, *catalogue.backend(name).needs(catalogue.opening(name))]
     for each in needed:
         if isinstance(catalogue.entry(each), LocalEntry) and not catalogue.file(each).is_file():
-            return f"run: longtake models pull {each}"
+            return f"run: longtake models pull {each}{_use(each)}"
     try:
         catalogue.check([name])
     except LongtakeError as error:
         return str(error).removeprefix(f"{name}: ")
     return ""
+
+
+def _use(name: str) -> str:
+    """The size of a model on the hub, and what having it changes."""
+    if name not in HUB_MODELS:
+        return ""
+    purpose = "sees pictures" if HUB_MODELS[name].mmproj else "reads"
+    return f"  # {download_size(name)}, {purpose}"
 
 
 def _preset_row(preset: Preset) -> dict[str, Any]:

@@ -314,7 +314,7 @@ def answering_options(command: F) -> F:
 
     @functools.wraps(command)
     def with_model(*args: Any, session: Session, **rest: Any) -> Any:
-        assignment = session.assignment.or_else(session.settings.answers.model)
+        assignment = session.assignment.by_default(session.settings)
         return command(*args, session=replace(session, assignment=assignment), **rest)
 
     return session_options(with_model)  # type: ignore[return-value]

@@ -23,6 +23,7 @@ from longtake.cli.discovery import (
     Findings,
     advise,
     described,
+    download_size,
     look_around,
     plain_findings,
     probed_chat,
@@ -36,7 +37,7 @@ from longtake.config import Settings, user_config_file
 from longtake.config.entries import Preset
 from longtake.errors import ConfigError, ModelError
 from longtake.index.store import Store
-from longtake.llm.catalog import ModelCatalog, offered_models
+from longtake.llm.catalog import ModelCatalog, offered_models, recommended
 from longtake.llm.probe import ProbeReport, probe
 from longtake.runner.films import open_store
 
@@ -52,6 +53,8 @@ class ModelChoice:
     preset: Preset | None
     line: str
     """What it is, and where pictures and words would go."""
+    model: str = BUILT_IN
+    """The model, where there is no preset."""
 
 
 @click.command()
@@ -112,19 +115,23 @@ def choices(findings: Findings) -> list[ModelChoice]:
         if key.preset is not None:
             line = f"{key.preset.label}: sends pictures and words to {key.host}, paid by your key"
             offered.append(ModelChoice(key.preset, f"{line} in ${key.variable}"))
-    weights = "" if findings.has_weights else ", downloads 1.1 GB"
-    return [*offered, ModelChoice(None, f"the built-in {BUILT_IN}, on this machine{weights}")]
+    seeing = findings.vision or recommended("vision")
+    for name, is_here, what in (
+        (BUILT_IN, findings.has_weights, "reads"),
+        (seeing, bool(findings.vision), "sees pictures"),
+    ):
+        weights = "" if is_here else f", downloads {download_size(name)}"
+        offered.append(ModelChoice(None, f"{name}, on this machine: {what}{weights}", name))
+    return offered
 
 
 def _choose(findings: Findings, *, yes: bool) -> str:
-    """The name of a model; asks which, unless ``yes`` or there is only one."""
+    """The name of a model; asks which, unless ``yes``."""
     offered = choices(findings)
     if yes:
         # a key costs money, so it takes more than a general yes
         free = [each for each in offered if each.preset is None or each.preset.is_server]
         return _model_of(free[0], yes=True)
-    if len(offered) == 1:
-        return _model_of(offered[0], yes=False)
     click.echo("Which model should answer?")
     for number, each in enumerate(offered, start=1):
         click.echo(f"  {number}  {each.line}")
@@ -135,7 +142,7 @@ def _choose(findings: Findings, *, yes: bool) -> str:
 def _model_of(choice: ModelChoice, *, yes: bool) -> str:
     """One of the models that a choice offers; choosing it is the yes to ask which there are."""
     if choice.preset is None:
-        return BUILT_IN
+        return choice.model
     names = offered_models(choice.preset)
     if not names:
         where = choice.preset.base_url
@@ -153,9 +160,9 @@ def _model_of(choice: ModelChoice, *, yes: bool) -> str:
 def _try_out(name: str, settings: Settings, *, yes: bool, named: bool) -> ProbeReport:
     """Probe a model, after a yes; one that does not answer is not worth writing down."""
     catalogue = ModelCatalog(settings)
-    if name == BUILT_IN and not catalogue.file(name).is_file():
+    if download_size(name) and not catalogue.file(name).is_file():
         if not yes:
-            click.confirm(f"{name}: download 1.1 GB?", abort=True, default=True)
+            click.confirm(f"{name}: download {download_size(name)}?", abort=True, default=True)
         pull_weights(name, settings)
     catalogue.check([name])
     host = catalogue.host(name)

@@ -161,9 +161,21 @@ ENTRIES: Mapping[str, type[ModelEntry]] = {
 }
 """The entry class of each built-in backend."""
 
+# a laptop reads some tens of tokens a second (docs/models.md), and pictures are most of them
+_SEES = LocalEntry(context=8192, max_tokens=512, timeout=900.0, max_pixels=512 * 512)
+
 BUILTIN_MODELS: Mapping[str, ModelEntry] = {
     "local/qwen2.5-1.5b": LocalEntry(context=8192, max_tokens=512, timeout=900.0),
     "local/smollm2-135m": LocalEntry(context=4096, max_tokens=256, timeout=300.0),
+    "local/qwen3-1.7b": LocalEntry(context=8192, max_tokens=512, timeout=900.0),
+    "local/qwen3-4b": LocalEntry(context=8192, max_tokens=512, timeout=900.0),
+    "local/smolvlm2-500m": _SEES,
+    "local/smolvlm2-2.2b": _SEES,
+    "local/qwen3-vl-2b": _SEES,
+    "local/qwen3-vl-4b": _SEES,
+    "local/qwen2.5-vl-3b": _SEES,
+    "local/gemma-3-4b": _SEES,
+    "local/minicpm-v-4": _SEES,
     "socratic/qwen2.5-1.5b": SocraticEntry(llm="local/qwen2.5-1.5b"),
     "senses": SensesEntry(),
     "senses/words": SensesEntry(channels=("onscreen", "speech")),

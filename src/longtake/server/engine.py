@@ -207,7 +207,7 @@ def open_session(options: ServeOptions, ask: Ask, budget: BudgetSettings) -> Ses
     settings = replace(options.settings, budget=budget)
     # an ask that names models names all of them
     models = ask.models or options.models
-    assignment = ModelAssignment(models, replies=not ask.fresh).or_else(settings.answers.model)
+    assignment = ModelAssignment(models, replies=not ask.fresh).by_default(settings)
     return Session(settings, assignment, ask.seed)
 
 

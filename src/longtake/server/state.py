@@ -42,7 +42,7 @@ class ServerState:
     def default_method(self) -> str:
         """The method of a question that names neither a method nor models."""
         models = ModelAssignment(self.options.models)
-        return models.or_else(self.options.settings.answers.model).default_method
+        return models.by_default(self.options.settings).default_method
 
     def start_extract(
         self,

@@ -2,13 +2,16 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
+from support.hub import serve_hub
 from support.server import Request, Send, completion, serve
 
 from longtake import config
 from longtake.cli import root
-from longtake.errors import ConfigError, ModelError
+from longtake.errors import ConfigError, LongtakeError, ModelError
+from longtake.llm import catalog
 from longtake.perception.encoders import BuiltIns, card_folder, open_encoder
+from longtake.runner.assignment import ModelAssignment
 
 
 @pytest.fixture(autouse=True)
@@ -104,8 +107,8 @@ def test_an_encoder_is_pulled_by_the_name_that_its_error_gives(
     name = str(missing.value).partition("longtake models pull ")[2].partition(")")[0]
     asked: list[object] = []
     monkeypatch.setattr(
-        "longtake.cli.models.fetch_card",
-        lambda card, where, progress: asked.extend((card.name, where)),
+        "longtake.cli.models.pull_files",
+        lambda name, repo, revision, files, folder, **_: asked.extend((name, folder)) or folder,
     )
     ran = CliRunner().invoke(root, ["models", "pull", name], catch_exceptions=False)
     assert ran.stdout.strip() == str(folder)
@@ -116,6 +119,78 @@ def test_an_encoder_is_pulled_by_the_name_that_its_error_gives(
     assert "did you mean 'dinov2-small'" in str(
         CliRunner().invoke(root, ["models", "pull", "dinov2"]).exception
     )
+
+
+def test_a_model_that_sees_is_pulled_and_then_used_without_further_words(
+    own_folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = catalog.recommended("vision")
+    known = catalog.HUB_MODELS[name]
+    assert f"longtake models pull {name}  # " in invoke("models", "list").stdout
+    with serve_hub({known.file: b"m" * 200, known.mmproj: b"p" * 200}) as (hub, address):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        ran = invoke("models", "pull", "vision")
+    folder = own_folders / "cache/models" / name.removeprefix("local/")
+    assert ran.stdout.strip() == str(folder)
+    assert f"{name}: " in ran.stderr
+    assert known.licence in ran.stderr
+    asked = [f"{method} {path.partition('/resolve/')[0]}" for method, path in hub.asked]
+    assert asked == [f"{method} /{known.repo}" for method in ("HEAD", "HEAD", "GET", "GET")]
+    assert hub.asked[0][1].endswith(f"/resolve/{known.revision}/{known.mmproj}")
+    assert (folder / known.file).read_bytes() == b"m" * 200
+
+    settings = config.load()
+    everywhere = ModelAssignment().by_default(settings)
+    assert everywhere.names(("llm", "vlm", "captioner")) == dict.fromkeys(
+        ("llm", "vlm", "captioner"), name
+    )
+    reader = own_folders / "cache/models" / catalog.DOWNLOADS["local/qwen2.5-1.5b"].file
+    reader.write_bytes(b"GGUF")
+    beside = ModelAssignment().by_default(settings)
+    assert beside.names(("llm", "vlm")) == {"llm": "local/qwen2.5-1.5b", "vlm": name}
+    assert beside.names(("llm",)) == {"llm": "local/qwen2.5-1.5b"}
+    assert everywhere.default_method == beside.default_method == "auto"
+    assert ModelAssignment(["lab/acuity=1"]).by_default(settings).everyone == "lab/acuity=1"
+    assert f"vlm={name}" in invoke("models", "list").stderr
+    assert f'"vision": "{name}"' in invoke("doctor", "--json").stdout
+
+
+def test_any_pair_of_the_hub_is_pulled_and_its_entry_is_shown(
+    own_folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve_hub({"q4/m.gguf": b"m" * 200, "p.gguf": b"p" * 200}) as (hub, address):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        files = ("--model", "q4/m.gguf", "--mmproj", "p.gguf")
+        ran = invoke("models", "pull", "hub:some/where@v2", *files)
+    folder = own_folders / "cache/models/some--where"
+    assert hub.asked[0][1] == "/some/where/resolve/v2/p.gguf"
+    assert f'file = "{folder}/q4/m.gguf"' in ran.stderr
+    (own_folders / "config.toml").write_text(ran.stderr[ran.stderr.index("[models.mine]") :])
+    entry = config.load().models["mine"]
+    assert (entry.file, entry.mmproj) == (f"{folder}/q4/m.gguf", f"{folder}/p.gguf")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["hub:some/where"], "write hub:OWNER/REPO"),
+        (["hub:where", "--model", "m.gguf"], "write hub:OWNER/REPO"),
+        (["hub:a/b", "--model", "../m.gguf"], "files of the repository"),
+        (["hub:a/b", "--model", "/etc/passwd"], "files of the repository"),
+        (["whisper", "--model", "m.gguf"], "go with hub:OWNER/REPO"),
+        (["visoin"], "did you mean 'vision'"),
+        (["local/qwen2.5-1.5b", "--from", "."], "not copied from folders"),
+        (["vision", "--from", "."], "does not hold mmproj"),
+    ],
+)
+def test_what_cannot_be_pulled_is_one_line(arguments: list[str], complaint: str) -> None:
+    raised = CliRunner().invoke(root, ["models", "pull", *arguments]).exception
+    assert isinstance(raised, LongtakeError)
+    assert complaint in str(raised)
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(root, arguments, catch_exceptions=False)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from longtake.config import entries
 from longtake.errors import ConfigError
 from longtake.llm import catalog
 
-NOTHING = Findings([], [], "", "", "", [], has_weights=False, model="")
+NOTHING = Findings([], [], "", "", "", [], has_weights=False, vision="", model="")
 
 
 class Terminal(io.StringIO):
@@ -108,17 +108,18 @@ def test_a_key_is_offered_with_where_things_would_go(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-marked")
     monkeypatch.setattr(catalog, "PRESETS", entries.PRESETS)
     found = dataclasses.replace(NOTHING, keys=catalog.found_keys())
-    first, last = command.choices(found)
+    first, last, _ = command.choices(found)
     assert "api.anthropic.com" in first.line
     assert "sk-marked" not in first.line
     assert "1.1 GB" in last.line
 
 
-def test_where_there_is_one_choice_only_the_download_is_asked_for(run, types, tmp_path):
-    types("n")
+def test_a_download_is_asked_for(run, types, tmp_path):
+    types("", "n")
     code, out, _ = run("setup")
     assert code == 130
-    assert "Which model should answer?" not in out
+    assert "local/qwen2.5-1.5b, on this machine: reads, downloads 1.1 GB" in out
+    assert "on this machine: sees pictures, downloads" in out
     assert "download 1.1 GB?" in out
 
 
@@ -177,6 +178,9 @@ def test_advice_ends_with_commands():
     ready = dataclasses.replace(
         NOTHING, has_weights=True, player="/mpv", extras=["speech", "serve", "plot"]
     )
+    (eyes,) = advise(ready)
+    assert eyes.command == "longtake models pull vision"
+    ready = dataclasses.replace(ready, vision="local/qwen3-vl-2b")
     assert advise(ready) == []
     with_key = dataclasses.replace(ready, keys=[catalog.Key("X_KEY", "x.example", None)])
     assert advise(with_key) == [

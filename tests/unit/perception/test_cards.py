@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
 
 import numpy as np
 import pytest
 import tinymodels
 from drawings import noise
+from support.hub import serve_hub
 
 from longtake.config import PerceptionSettings
 from longtake.errors import ConfigError, ModelError
+from longtake.llm.pull import pull_files
 from longtake.perception.cards import (
     CARDS,
-    RECORD,
     WHISPER,
     CardImageTextEncoder,
     TextTower,
     card,
-    fetch,
     identity,
     lay_out,
     open_card,
@@ -171,71 +166,7 @@ def test_the_middle_is_what_is_cropped():
     assert squashed.mean() == pytest.approx(1 / 3, abs=0.05)
 
 
-class Hub(BaseHTTPRequestHandler):
-    """A model hub on loopback: large files carry their SHA-256, small ones a git hash."""
-
-    files: ClassVar[dict[str, bytes]] = {}
-    lie: ClassVar[bool] = False
-    tokens: ClassVar[list[str | None]] = []
-
-    def respond(self, body: bool) -> None:
-        type(self).tokens.append(self.headers.get("Authorization"))
-        content = self.files.get(self.path.partition("/resolve/")[2].partition("/")[2])
-        if content is None:
-            self.send_response(404)
-            self.send_header("X-Error-Code", "EntryNotFound")
-            self.end_headers()
-            return
-        digest = hashlib.sha256(content + b"!" * self.lie).hexdigest()
-        self.send_response(200)
-        self.send_header("ETag", f'"{digest}"')
-        self.send_header("X-Repo-Commit", "c" * 40)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if body:
-            self.wfile.write(content)
-
-    def do_HEAD(self) -> None:
-        self.respond(body=False)
-
-    def do_GET(self) -> None:
-        self.respond(body=True)
-
-    def log_message(self, *_: object) -> None:
-        """Keep quiet."""
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    source = tinymodels.folder_for(CLIP, tmp_path / "source")
-    files = {file: (source / file).read_bytes() for file in CLIP.files}
-    handler = type("OwnHub", (Hub,), {"files": files, "tokens": [], "lie": False})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("HF_TOKEN", "secret")
-    yield handler, f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-
-
-def test_fetched_files_are_recorded_and_load(hub, tmp_path):
-    _, endpoint = hub
-    told: list[tuple[str, int]] = []
-    folder = tmp_path / "fetched"
-    fetched = fetch(
-        CLIP, folder, endpoint=endpoint, progress=lambda file, size: told.append((file, size))
-    )
-    record = json.loads((folder / RECORD).read_text())
-    assert [file for file, _ in told] == list(CLIP.files)
-    assert all(size > 0 for _, size in told)
-    assert [item["sha256"] for item in record["files"]] == [item.hub for item in fetched]
-    assert {item.commit for item in fetched} == {"c" * 40}
-    assert open_card(CLIP, folder).images([noise(20, 20)]).shape == (1, 512)
-
-
-def test_whisper_is_opened_from_what_was_pulled(hub, tmp_path, monkeypatch):
-    handler, endpoint = hub
-    monkeypatch.setattr(handler, "files", {file: file.encode() for file in WHISPER.files})
+def test_whisper_is_opened_from_what_was_pulled(tmp_path, monkeypatch):
     opened = []
 
     def model(folder, *, local_files_only):
@@ -248,35 +179,11 @@ def test_whisper_is_opened_from_what_was_pulled(hub, tmp_path, monkeypatch):
     models = PerceptionModels(PerceptionSettings(listener="whisper"), tmp_path)
     with pytest.raises(ModelError, match=r"not downloaded yet .* longtake models pull whisper"):
         models.listener  # noqa: B018
-    fetch(WHISPER, card_folder("whisper", tmp_path), endpoint=endpoint)
+    folder = card_folder("whisper", tmp_path)
+    with serve_hub({file: file.encode() for file in WHISPER.files}) as (_, hub):
+        pull_files("whisper", WHISPER.repo, WHISPER.revision, WHISPER.files, folder, hub=hub)
     assert models.listener.key == "faster-whisper:whisper"
     assert opened == list(WHISPER.files)
-
-
-def test_no_token_is_sent(hub, tmp_path):
-    handler, endpoint = hub
-    fetch(CLIP, tmp_path / "fetched", endpoint=endpoint)
-    assert handler.tokens
-    assert set(handler.tokens) == {None}
-
-
-def test_a_file_that_is_not_what_the_hub_says_is_refused(hub, tmp_path):
-    handler, endpoint = hub
-    handler.lie = True
-    with pytest.raises(ModelError, match="SHA-256 differs"):
-        fetch(CLIP, tmp_path / "fetched", endpoint=endpoint)
-    assert not (tmp_path / "fetched" / CLIP.image.file).exists()
-
-
-def test_a_hub_without_the_file_or_no_hub_at_all_is_one_plain_error(hub, tmp_path):
-    handler, endpoint = hub
-    del handler.files[CLIP.image.file]
-    with pytest.raises(
-        ModelError, match=r"onnx/vision_model\.onnx could not be fetched from Xenova/clip"
-    ):
-        fetch(CLIP, tmp_path / "fetched", endpoint=endpoint)
-    with pytest.raises(ModelError, match="could not be fetched"):
-        fetch(CLIP, tmp_path / "fetched", endpoint="http://127.0.0.1:9")
 
 
 def test_names_are_unique_and_the_built_in_ones_come_first():

@@ -30,7 +30,7 @@ from longtake.errors import ModelError
 from longtake.llm.backend import HereBackend, Opening
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.capabilities import Capabilities, card_with, remembered
-from longtake.llm.catalog import DOWNLOADS, weights_file
+from longtake.llm.catalog import DOWNLOADS, HUB_MODELS, projector_file, weights_file
 from longtake.llm.chat import HERE, Card, Chat, Message, Options, Reply, price_of
 from longtake.llm.http import Endpoint
 
@@ -55,7 +55,7 @@ class LocalBackend(HereBackend[LocalEntry]):
         """The model; it is loaded when first asked."""
         entry = model.entry
         file = weights_file(model.name, entry, model.folder)
-        mmproj = Path(entry.mmproj).expanduser() if entry.mmproj else None
+        mmproj = projector_file(model.name, entry, model.folder)
         # the size tells apart two files of one name, without hashing a gigabyte at every start
         revision = f"{_size(file)}|" + (f"{mmproj.name}|{_size(mmproj)}" if mmproj else "")
         card = Card(
@@ -83,7 +83,7 @@ class LocalBackend(HereBackend[LocalEntry]):
         """Reject weights that are not there or are no weights."""
         entry = model.entry
         file = weights_file(model.name, entry, model.folder)
-        _check_files(model.name, file, Path(entry.mmproj).expanduser() if entry.mmproj else None)
+        _check_files(model.name, file, projector_file(model.name, entry, model.folder))
 
     def state(self, model: Opening[LocalEntry]) -> str:
         """Whether the weights are there."""
@@ -213,6 +213,7 @@ def _params(weights: LocalWeights) -> Any:
         params.cpuparams.n_threads = weights.threads
     # memory for displaced prompts, so that agents who take turns keep their prefixes
     params.cache_ram_mib = 1024
+    params.enable_reasoning = 0  # thinking would use up the tokens of a reply
     params.ui = False
     # weights are downloaded by us, with a hash, or not at all
     params.offline = True
@@ -310,8 +311,8 @@ def _metadata(name: str, file: Path) -> dict[str, str]:
             return _read_keys(opened)
     except FileNotFoundError as error:
         detail = f"{file} is not there"
-        if name in DOWNLOADS:
-            size = f"{DOWNLOADS[name].size / 1e9:.1f} GB"
+        if known := DOWNLOADS.get(name) or HUB_MODELS.get(name):
+            size = f"{known.size / 1e9:.1f} GB"
             detail = f"not downloaded yet ({size}): longtake models pull {name}"
         raise ModelError(name, "unavailable", detail) from error
     except OSError as error:
