@@ -19,7 +19,7 @@ help:  ## this list
 # Made anew whenever what is to be installed changes.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --constraint constraints.txt --editable ".[test,lint,speech,report,serve,mcp,otel]"
+	$(PIP) install --constraint constraints.txt --editable ".[test,lint,speech,report,serve,mcp,otel,parquet]"
 	touch $@
 
 demo: $(VENV)/.ready  ## make a film, index it, show what was found

@@ -43,6 +43,7 @@ from longtake.evals import leaderboard, presets
 from longtake.evals import report as reports
 from longtake.evals.audit import COLUMNS, FLAGS, PASSES, SHOWN, audit_runs
 from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, about, load
+from longtake.evals.benchmarks.files import FilmSource
 from longtake.evals.presets import EvalPreset, Published
 from longtake.evals.report import (
     RunReport,
@@ -214,29 +215,70 @@ def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any
 
 
 @click.command()
+@click.argument("name", required=False)
+@benchmark_files("Check these files of the benchmark.")
+@benchmark_parts
 @common
-def benchmarks(settings: Settings, as_json: bool) -> None:  # noqa: ARG001
+def benchmarks(
+    name: str | None,
+    data: Path | None,
+    parts: dict[str, str],
+    settings: Settings,  # noqa: ARG001
+    as_json: bool,
+) -> int:
     """List the benchmarks: what to download, where to put it, under which terms.
 
-    The papers' experiments, which 'longtake eval --preset' runs, follow.
+    The papers' experiments, which 'longtake eval --preset' runs, follow. With --data, the files of
+    one benchmark are read, and what is missing is listed.
 
     \b
     Example:
       longtake benchmarks
+      longtake benchmarks videomme --data Video-MME --of subtitles=yes
     """
-    described = {name: about(name) for name in registered.names()}
-    planned = [presets.read(name) for name in presets.names()]
+    if data is not None:
+        if name is None:
+            raise ConfigError("--data needs the name of a benchmark")
+        return _check_files(name, data, parts, as_json=as_json)
+    listed = registered.names() if name is None else [name]
+    described = {each: about(each) for each in listed}
+    planned = [presets.read(each) for each in presets.names()]
+    planned = [preset for preset in planned if preset.benchmark in described]
     if as_json:
         plain = [_plain(name, each) for name, each in described.items()]
         emit_json(
             {"benchmarks": plain, "presets": [dataclasses.asdict(preset) for preset in planned]}
         )
-        return
-    for name, each in described.items():
-        _show(name, each)
+        return 0
+    for each, found in described.items():
+        _show(each, found)
     click.echo("\nExperiments from the papers, for 'longtake eval --preset NAME':")
     for preset in planned:
         _show_preset(preset)
+    return 0
+
+
+def _check_files(name: str, data: Path, parts: Mapping[str, str], *, as_json: bool) -> int:
+    """Show what a folder holds of a benchmark; exit code 1 if videos are missing."""
+    benchmark = load(name, data, parts)
+    source = benchmark.source
+    videos = sorted({item.asked.video for item in benchmark.items})
+    missing = []
+    for video in videos:
+        try:
+            source.path(video) if isinstance(source, FilmSource) else source.footage(video)
+        except ConfigError:
+            missing.append(video)
+    labels = sum(item.label is not None for item in benchmark.items)
+    if as_json:
+        counts = {"questions": len(benchmark.items), "labels": labels, "videos": len(videos)}
+        emit_json({"benchmark": name, **counts, "missing": missing})
+        return 1 if missing else 0
+    click.echo(f"{len(benchmark.items)} questions, {labels} with labels, {len(videos)} videos")
+    if missing:
+        more = ", …" if len(missing) > 10 else ""
+        click.echo(f"missing: {len(missing)} videos ({', '.join(missing[:10])}{more})")
+    return 1 if missing else 0
 
 
 def _plain(name: str, described: BenchmarkInfo) -> dict[str, Any]:

@@ -354,6 +354,10 @@ def _details(report: RunReport) -> list[str]:
     blocks = ["\n".join(lines)]
     for tag, rates in report.tags().items():
         rows = [(cell(value), str(rate)) for value, rate in rates.items()]
+        if len(rates) > 1:
+            # MLVU's M-avg, for example, is the mean over its tasks
+            mean = sum(rate.value for rate in rates.values()) / len(rates)
+            rows.append((f"mean of {len(rates)} groups", f"{mean:.1%}"))
         blocks.append(table((cell(tag), "accuracy (95 %)"), rows))
     citations = report.scored.citations
     if citations is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import intervals
-from longtake.evals.benchmarks import NOT_TOLD, LabelledQuestion
+from longtake.evals.benchmarks import NOT_TOLD, SEVERAL, LabelledQuestion
 from longtake.types import Segment
 
 Z95 = 1.959963984540054
@@ -160,11 +160,12 @@ def mcnemar(only_first: int, only_second: int) -> float:
 def by_tag(
     items: Sequence[LabelledQuestion], right: Sequence[bool], tag: str
 ) -> Mapping[str, Rate]:
-    """Accuracy for each value of a tag."""
+    """Accuracy for each value of a tag; a question with several values counts for each."""
     rates = {}
     # questions without the tag form a group of their own
-    for value in sorted({item.tags.get(tag, "") for item in items}):
-        chosen = [i for i, item in enumerate(items) if item.tags.get(tag, "") == value]
+    values = [item.tags.get(tag, "").split(SEVERAL) for item in items]
+    for value in sorted({each for several in values for each in several}):
+        chosen = [i for i, several in enumerate(values) if value in several]
         videos = [items[i].asked.video for i in chosen]
         rates[value] = accuracy([right[i] for i in chosen], videos)
     return rates

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from films import pictures, x264
@@ -10,6 +11,7 @@ from films import pictures, x264
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import about, load
 from longtake.evals.benchmarks.mlvu import DEV
+from longtake.evals.scoring import by_tag
 from longtake.registry import benchmarks
 from longtake.video.clip import write_film
 
@@ -50,6 +52,12 @@ def test_egoschema_captions(tmp_path):
     assert benchmark.source.footage("u1").captions([1.0]) == ["#C C sits"]
     with pytest.raises(ConfigError, match="no captions of u9"):
         benchmark.source.footage("u9")
+    # all clips have captions of their own
+    (tmp_path / "questions.json").write_text(json.dumps([{"q_uid": "u9", **EGO}]))
+    (tmp_path / "subset_answers.json").write_text("{}")
+    (tmp_path / "lavila_fullset.json").write_text(json.dumps({"u9": ["#C C eats"]}))
+    benchmark, _ = items("egoschema-captions", tmp_path, split="full")
+    assert benchmark.source.footage("u9").captions([0.0]) == ["#C C eats"]
 
 
 def test_nextqa_kinds_and_the_hard_subset(tmp_path):
@@ -86,6 +94,61 @@ def test_videomme_durations_and_subtitles(tmp_path):
     assert rows == [("1-1", "x", "Q?", ("Pink.", "Blue.", "Red.", "Grey."), "B", tags)]
     assert benchmark.source.subtitles == tmp_path / "subtitle"
     assert load("videomme", tmp_path, {}).source.subtitles is None
+
+
+def test_videomme_as_its_authors_publish_it(tmp_path):
+    (tmp_path / "videomme").mkdir()
+    (tmp_path / "data").mkdir()
+    fixture = Path(__file__).parents[2] / "fixtures" / "videomme.parquet"
+    published = tmp_path / "videomme" / "test-00000-of-00001.parquet"
+    published.write_bytes(fixture.read_bytes())
+    (tmp_path / "data" / "x.mp4").write_bytes(b"film")
+    benchmark, rows = items("videomme", tmp_path, duration="long")
+    tags = {"duration": "long", "type": "Counting Problem", "domain": "Knowledge"}
+    assert rows == [("001-1", "x", "Q?", ("Pink.", "Blue.", "Red.", "Grey."), "B", tags)]
+    assert benchmark.source.path("x") == tmp_path / "data" / "x.mp4"
+    published.write_bytes(b"PAR1 damaged")
+    with pytest.raises(ConfigError, match="test-00000-of-00001"):
+        load("videomme", tmp_path, {})
+
+
+def test_lvbench_as_its_authors_download_it(tmp_path):
+    row = {
+        "uid": 7,
+        "question": "Who?\n(A) Ada\n(B) Bo",
+        "answer": "B",
+        "question_type": ["reasoning", "entity recognition"],
+    }
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "video_info.meta.jsonl").write_text(
+        json.dumps({"key": "Cm73ma6Ibcs", "qa": [row, {**row, "uid": 8, "question_type": []}]})
+    )
+    videos = tmp_path / "scripts" / "videos" / "00000"
+    videos.mkdir(parents=True)
+    (videos / "00000003.mp4").write_bytes(b"film")
+    address = "https://www.youtube.com/watch?v=Cm73ma6Ibcs"
+    (videos / "00000003.json").write_text(json.dumps({"url": address, "status": "success"}))
+    benchmark, rows = items("lvbench", tmp_path)
+    assert rows[0][:5] == ("7", "Cm73ma6Ibcs", "Who?", ("Ada", "Bo"), "B")
+    assert benchmark.source.path("Cm73ma6Ibcs") == videos / "00000003.mp4"
+    # a question counts for each of its types, as its authors count
+    rates = by_tag(benchmark.items, [True, False], "type")
+    counted = {kind: (rate.value, rate.count) for kind, rate in rates.items()}
+    assert counted == {"reasoning": (1, 1), "entity recognition": (1, 1), "other": (0, 1)}
+
+
+def test_mlvu_as_its_authors_publish_it(tmp_path):
+    row = {"video": "ego_35.mp4", "question": "Q?", "candidates": ["x", "y"], "answer": "y"}
+    (tmp_path / "json").mkdir()
+    for name in DEV:
+        kept = [{**row, "question_type": "ego"}] if name == "3_ego" else []
+        (tmp_path / "json" / f"{name}.json").write_text(json.dumps(kept))
+    film = tmp_path / "video" / "3_ego" / "ego_35.mp4"
+    film.parent.mkdir(parents=True)
+    film.write_bytes(b"film")
+    benchmark, rows = items("mlvu", tmp_path)
+    assert [each[:2] for each in rows] == [("ego_0", "ego_35.mp4")]
+    assert benchmark.source.path("ego_35.mp4") == film
 
 
 def test_longvideobench_subtitles_of_a_part_of_a_longer_video(tmp_path):

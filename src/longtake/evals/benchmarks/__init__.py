@@ -29,6 +29,10 @@ NOT_TOLD = "(not told)"
 """Label of a question that cannot be answered: the right outcome is an abstention."""
 
 
+SEVERAL = " + "
+"""Between the groups of a question that belongs to several."""
+
+
 @dataclass(frozen=True)
 class BenchmarkQuestion:
     """A question as solvers receive it."""
@@ -51,7 +55,8 @@ class LabelledQuestion:
     ``None`` if the label is not public.
     """
     tags: Mapping[str, str] = field(default_factory=dict)
-    """Groups to break scores down by, such as ``{"type": "causal"}``."""
+    """Groups to break scores down by, such as ``{"type": "causal"}``. A question that belongs to
+    several groups names them all, with :data:`SEVERAL` between them."""
     evidence: tuple[Segment, ...] = ()
     """Where the answer is visible, if known."""
     accepted: tuple[str, ...] = ()

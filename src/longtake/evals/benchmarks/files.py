@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from longtake._util import write_atomically
 from longtake.config import Settings, cache_folder
-from longtake.errors import ConfigError
+from longtake.errors import ConfigError, MissingExtra
 from longtake.footage.plain import CaptionedFootage
 from longtake.footage.protocol import Footage
 from longtake.perception.loader import PerceptionModels
@@ -117,6 +117,19 @@ class Files:
         # "-sig" drops the byte order mark that spreadsheets write
         return list(csv.DictReader(self._bytes(name).decode("utf-8-sig").splitlines()))
 
+    def parquet(self, name: str) -> list[dict[str, Any]]:
+        """Read a Parquet file."""
+        path = self.note(name)
+        try:
+            from pyarrow import ArrowException, parquet  # late: an extra
+        except ImportError as error:
+            raise MissingExtra("parquet", f"reading {name}") from error
+        try:
+            rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
+        except ArrowException as error:
+            raise ConfigError(f"{path}: not a Parquet file ({error})", key=str(path)) from error
+        return rows
+
     def words(self, name: str) -> list[str]:
         """Read the lines of a text file that are not empty."""
         lines = self._bytes(name).decode("utf-8").splitlines()
@@ -131,6 +144,15 @@ class Files:
         """Whether a file exists."""
         return (self.folder / name).is_file()
 
+    def first(self, *names: str) -> str:
+        """The first of these files that exists; the first name if none does."""
+        return next(filter(self.has, names), names[0])
+
+    def subfolder(self, *names: str) -> Path:
+        """The first of these folders that exists; the first name if none does."""
+        folders = [self.folder / name for name in names]
+        return next((folder for folder in folders if folder.is_dir()), folders[0])
+
     def _bytes(self, name: str) -> bytes:
         path = self.folder / name
         try:
@@ -144,7 +166,7 @@ class Files:
 
 @dataclass(frozen=True)
 class FilmSource:
-    """Videos as files in a folder, by file name with or without the suffix."""
+    """Videos as files in a folder or its subfolders, by file name with or without the suffix."""
 
     folder: Path
     settings: Settings = field(default_factory=Settings)
@@ -153,10 +175,12 @@ class FilmSource:
     subtitle_pattern: str = "{video}.srt"
     subtitle_begins: Mapping[str, float] = field(default_factory=dict)
     """The time in the subtitles at which a video begins, if it is a part of a longer one."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """File names of videos whose files are named otherwise."""
 
     def footage(self, video: str) -> Footage:
         """The film with that name."""
-        path = self._path(video)
+        path = self.path(video)
         begin = self.subtitle_begins.get(video, 0.0)
         subtitles = self._subtitles_of(path)
         film = open_film(path, self.settings, subtitles=subtitles, subtitles_begin=begin)
@@ -164,11 +188,15 @@ class FilmSource:
         film.words.isolate()
         return film
 
-    def _path(self, video: str) -> Path:
-        for suffix in ("", *VIDEO_SUFFIXES):
-            path = self.folder / f"{video}{suffix}"
-            if path.is_file():
-                return path
+    def path(self, video: str) -> Path:
+        """The file of a video."""
+        name = self.names.get(video, video)
+        subfolders = self.folder.iterdir() if self.folder.is_dir() else ()
+        for folder in (self.folder, *sorted(filter(Path.is_dir, subfolders))):
+            for suffix in ("", *VIDEO_SUFFIXES):
+                path = folder / f"{name}{suffix}"
+                if path.is_file():
+                    return path
         raise ConfigError(f"{self.folder / video}: no such video", key=video)
 
     def _subtitles_of(self, film: Path) -> Path | None:

@@ -7,12 +7,25 @@ options, short, medium and long videos, with and without subtitles.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, BenchmarkQuestion, LabelledQuestion
-from longtake.evals.benchmarks.files import Files, FilmSource, letter, without_letter
+from longtake.evals.benchmarks import (
+    SEVERAL,
+    Benchmark,
+    BenchmarkInfo,
+    BenchmarkQuestion,
+    LabelledQuestion,
+)
+from longtake.evals.benchmarks.files import (
+    Files,
+    FilmSource,
+    letter,
+    malformed_files,
+    without_letter,
+)
 from longtake.types import Question
 
 ANNOTATIONS = ("lvb_val.json", "longvideobench_val.json")
@@ -22,9 +35,7 @@ ANNOTATIONS = ("lvb_val.json", "longvideobench_val.json")
 def load_longvideobench(folder: Path, options: Mapping[str, str]) -> Benchmark:
     """Questions with films and their subtitles."""
     files = Files(folder)
-    present = [name for name in ANNOTATIONS if files.has(name)]
-    # if there is none, reading the first name raises an error that names it
-    rows = files.json(present[0] if present else ANNOTATIONS[0])
+    rows = files.json(files.first(*ANNOTATIONS))
     items = []
     begins = {}
     for row in rows:
@@ -67,23 +78,35 @@ def load_lvbench(folder: Path, options: Mapping[str, str]) -> Benchmark:  # noqa
     """Questions with films."""
     files = Files(folder)
     items = []
-    for video in files.lines("video_info.meta.jsonl"):
+    for video in files.lines(files.first("video_info.meta.jsonl", "data/video_info.meta.jsonl")):
         for row in video["qa"]:
             # the options follow the question, one per line: "(A) …"
             text = row["question"].partition("\n(A)")[0].strip()
             choices = tuple(choice.strip() for _, choice in _OPTION.findall(row["question"]))
             asked = BenchmarkQuestion(str(row["uid"]), video["key"], Question(text, choices))
-            # a question can have several types; scores are broken down by the first
+            # a question can have several types, and counts for each, as its authors count
             kinds = row.get("question_type") or ["other"]
-            items.append(LabelledQuestion(asked, row["answer"], {"type": kinds[0]}))
-    return Benchmark("lvbench", items, FilmSource(folder / "videos"), files.hashes)
+            items.append(LabelledQuestion(asked, row["answer"], {"type": SEVERAL.join(kinds)}))
+    films = files.subfolder("videos", "scripts/videos")
+    source = FilmSource(films, names=_downloaded(films))
+    return Benchmark("lvbench", items, source, files.hashes)
+
+
+def _downloaded(folder: Path) -> dict[str, str]:
+    """The files that video2dataset left, by YouTube's name: each is numbered, with its address."""
+    names = {}
+    for about in sorted(folder.glob("*/*.json")):
+        with malformed_files(f"{about}: not what video2dataset writes"):
+            address = str(json.loads(about.read_bytes())["url"])
+            names[address.rpartition("v=")[2]] = about.stem
+    return names
 
 
 LVBENCH = BenchmarkInfo(
     "LVBench",
     "video_info.meta.jsonl and the videos from its authors",
-    "video_info.meta.jsonl, videos/<key>.mp4",
-    "unknown (see its authors)",
+    "video_info.meta.jsonl (or in data/), videos/<key>.mp4 or what their download.sh leaves there",
+    "CC BY-NC-SA 4.0",
     verified=False,
     load=load_lvbench,
 )
@@ -94,7 +117,8 @@ def load_videomme(folder: Path, options: Mapping[str, str]) -> Benchmark:
     files = Files(folder)
     duration = options.get("duration", "all")
     items = []
-    for row in files.json("videomme.json"):
+    name = files.first("videomme/test-00000-of-00001.parquet", "videomme.json")
+    for row in files.json(name) if name.endswith(".json") else files.parquet(name):
         if duration not in ("all", row["duration"]):
             continue
         choices = tuple(without_letter(option) for option in row["options"])
@@ -104,15 +128,16 @@ def load_videomme(folder: Path, options: Mapping[str, str]) -> Benchmark:
         tags = {"duration": row["duration"], "type": row["task_type"], "domain": row["domain"]}
         items.append(LabelledQuestion(asked, row["answer"], tags))
     subtitles = folder / "subtitle" if options.get("subtitles", "no") == "yes" else None
-    source = FilmSource(folder / "videos", subtitles=subtitles)
+    source = FilmSource(files.subfolder("data", "videos"), subtitles=subtitles)
     settings = {"duration": duration, "subtitles": subtitles is not None}
     return Benchmark("videomme", items, source, files.hashes, settings)
 
 
 VIDEOMME = BenchmarkInfo(
     "Video-MME",
-    "the annotations as JSON, videos and subtitles from its authors",
-    "videomme.json, videos/<videoID>.mp4, subtitle/<videoID>.srt",
+    "annotations, videos and subtitles from its authors, unzipped",
+    "videomme/test-00000-of-00001.parquet (extra: parquet) or videomme.json, data/<videoID>.mp4, "
+    "subtitle/<videoID>.srt",
     "its own (research use)",
     verified=True,
     load=load_videomme,

@@ -14,8 +14,8 @@ DEV = ("1_plotQA", "2_needle", "3_ego", "4_count", "5_order", "6_anomaly_reco", 
 """Multiple-choice files of the dev split; the others, captions and summaries, have no options."""
 TEST = ("test_multi_choice_tasks",)
 LAYOUT = (
-    "1_plotQA.json … 7_topic_reasoning.json (dev) or test_multi_choice_tasks.json (test), "
-    "videos/<video>"
+    "json/1_plotQA.json … 7_topic_reasoning.json (dev) or test_multi_choice_tasks.json (test), "
+    "video/<task>/<video> or video/<video>"
 )
 
 
@@ -27,15 +27,17 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
         raise ConfigError(f"mlvu: split must be dev or test, not {split!r}", key="split")
     items = []
     for name in DEV if split == "dev" else TEST:
-        for number, row in enumerate(files.json(f"{name}.json")):
+        for number, row in enumerate(files.json(files.first(f"json/{name}.json", f"{name}.json"))):
             kind, candidates = row["question_type"], row["candidates"]
             question = Question(row["question"], tuple(candidates))
             # the test split can come without answers
             answer = row.get("answer")
             label = letter(candidates.index(answer)) if answer in candidates else None
-            asked = BenchmarkQuestion(f"{kind}_{number}", row["video"], question)
+            identity = row.get("question_id", f"{kind}_{number}")
+            asked = BenchmarkQuestion(identity, row["video"], question)
             items.append(LabelledQuestion(asked, label, {"type": kind}))
-    return Benchmark("mlvu", items, FilmSource(folder / "videos"), files.hashes, {"split": split})
+    source = FilmSource(files.subfolder("video", "videos"))
+    return Benchmark("mlvu", items, source, files.hashes, {"split": split})
 
 
 ABOUT = BenchmarkInfo(

@@ -105,9 +105,11 @@ def _load(
     """Read a benchmark's folder, with films or, if ``captions`` names a file, with captions."""
     files = Files(folder)
     source: VideoSource = FilmSource(folder / "videos")
-    if captions:
-        source = CaptionSource(files.note(captions))
     split = options.get("split", default_split)
+    if captions:
+        # the authors of VideoAgent publish captions of the subset and of all clips
+        file = captions.replace("subset", "fullset") if split == "full" else captions
+        source = CaptionSource(files.note(file))
     return Benchmark(name, items(files, split), source, files.hashes, {"split": split})
 
 
@@ -164,7 +166,8 @@ EGOSCHEMA = BenchmarkInfo(
 EGOSCHEMA_CAPTIONS = BenchmarkInfo(
     "EgoSchema from LaViLa captions",
     "the annotations, and the captions published with VideoAgent",
-    "subset_anno.json, lavila_subset.json (one caption per second)",
+    "subset_anno.json, lavila_subset.json (one caption per second); for split=full questions.json, "
+    "subset_answers.json, lavila_fullset.json",
     "none stated",
     verified=True,
     load=partial(_load, "egoschema-captions", _egoschema, "subset", "lavila_subset.json"),
