@@ -468,6 +468,7 @@ def audit(
     asked = []
     for path in runs:
         folder = RunFolder(path.resolve())
+        leaderboard.checked_results(folder)
         benchmark = questions_of(folder, data)
         asked.append((read(folder, benchmark), benchmark))
     audits = audit_runs(asked, ask)

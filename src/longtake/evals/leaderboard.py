@@ -31,7 +31,7 @@ ROW_KEYS = {
 """What a result may hold; anything else could be a label."""
 COLUMNS = (
     *("method", "models", "benchmark", "right (95 %)", "F1 of cited seconds", "calibration error"),
-    *("calls", "tokens", "s", "cost", "longtake", "spec", "questions"),
+    *("calls", "tokens", "s", "cost", "longtake", "spec"),
 )
 
 
@@ -66,9 +66,7 @@ def check_run(path: Path, data: Sequence[Path]) -> RunReport:
         stated = json.loads((folder.path / SUMMARY).read_text())
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path}: no {SUMMARY} that can be read ({error})") from error
-    results = folder.results()
-    for result in results.values():
-        _check_row(path, result)
+    results = checked_results(folder)
     report = read_labelled(path, data)
     if len(report.rows) != report.total or len(results) != report.total:
         raise RunError(f"{path}: has {len(report.rows)} of {report.total} results")
@@ -88,23 +86,27 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts) if all(map(str.isdecimal, parts)) else (10**9,)
 
 
-def _check_row(path: Path, row: Mapping[str, Any]) -> None:
-    """Reject a result with other fields, or other kinds of values, than ``eval`` writes."""
-    usage = row.get("usage")
-    faults = {
-        "fields": not row.keys() <= ROW_KEYS,
-        "status": row["status"] not in ("error", *get_args(Status)),
-        "choice": not isinstance(row.get("choice") or "", str),
-        "text": not isinstance(row.get("text") or "", str),
-        "confidence": not _is_number(row.get("confidence") or 0.0, high=1.0),
-        "evidence": not all(_is_stretch(each) for each in row.get("evidence") or []),
-        "usage": not isinstance(usage, dict)
-        or usage.keys() != asdict(Usage()).keys()
-        or not all(_is_number(value or 0.0) for value in usage.values()),
-    }
-    for name, faulty in faults.items():
-        if faulty:
-            raise RunError(f"{path}: the result of {row['id']!r} has other {name} than eval writes")
+def checked_results(folder: RunFolder) -> dict[str, dict[str, Any]]:
+    """The results of a run; rejects other fields or kinds of values than ``eval`` writes."""
+    results = folder.results()
+    for row in results.values():
+        usage, evidence = row.get("usage"), row.get("evidence") or []
+        faults = {
+            "fields": not row.keys() <= ROW_KEYS,
+            "status": row["status"] not in ("error", *get_args(Status)),
+            "choice": not isinstance(row.get("choice") or "", str),
+            "text": not isinstance(row.get("text") or "", str),
+            "confidence": not _is_number(row.get("confidence") or 0.0, high=1.0),
+            "evidence": not isinstance(evidence, list) or not all(map(_is_stretch, evidence)),
+            "usage": not isinstance(usage, dict)
+            or usage.keys() != asdict(Usage()).keys()
+            or not all(_is_number(value or 0.0) for value in usage.values()),
+        }
+        for name, faulty in faults.items():
+            if faulty:
+                problem = f"the result of {row['id']!r} has other {name} than eval writes"
+                raise RunError(f"{folder.path}: {problem}")
+    return results
 
 
 def _is_number(value: Any, high: float = math.inf) -> bool:

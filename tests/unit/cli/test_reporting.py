@@ -221,6 +221,7 @@ DAMAGES = {
     "other choice than eval writes": lambda f: change_row(f, choice=["A"]),
     "other usage than eval writes": lambda f: change_row(f, usage={"calls": -1}),
     "other evidence than eval writes": lambda f: change_row(f, evidence=[[1.0, math.nan]]),
+    " other evidence than eval writes": lambda f: change_row(f, evidence=7),
     "other confidence than eval writes": lambda f: change_row(f, confidence=2),
     "other text than eval writes": lambda f: change_row(f, text=7),
     "other status than eval writes": lambda f: change_row(f, status="right"),
