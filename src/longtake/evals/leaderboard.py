@@ -16,6 +16,7 @@ from typing import Any, get_args
 from longtake import __version__
 from longtake.errors import RunError
 from longtake.evals.benchmarks import LabelledQuestion, about
+from longtake.evals.benchmarks.files import malformed_files
 from longtake.evals.report import RunReport, read_labelled, render
 from longtake.evals.runner import file_name
 from longtake.evals.runs import RESULTS, SPEC, RunFolder, plain_spec
@@ -55,6 +56,14 @@ def summarize(report: RunReport) -> dict[str, Any]:
 
 def check_run(path: Path, data: Sequence[Path]) -> RunReport:
     """The run in a folder, scored anew; raises if the folder is not as ``eval`` leaves it."""
+    with malformed_files(f"{path}: its files are not as eval writes them"):
+        report = _checked(path, data)
+        # a spec may hold anything: what the pages show of it must be there
+        _row(report)
+    return report
+
+
+def _checked(path: Path, data: Sequence[Path]) -> RunReport:
     folder = RunFolder(path.resolve())
     unknown = sorted({each.name for each in folder.path.glob("*")} - FILES)
     if unknown:

@@ -15,6 +15,7 @@ from support.working import Inline
 from longtake import cli
 from longtake.cli import eval as eval_module
 from longtake.errors import RunError
+from longtake.evals.leaderboard import spec_hash
 from longtake.runner.assignment import BUILT_IN_METHOD, ONE_MODEL_METHOD
 
 
@@ -211,6 +212,11 @@ def change_row(folder, **changes):
     file.write_text(json.dumps({**json.loads(first), **changes}) + "\n" + "".join(others))
 
 
+def with_models(folder, models):
+    rewrite(folder, "spec.json", models=models)
+    rewrite(folder, "summary.json", spec=spec_hash(json.loads((folder / "spec.json").read_text())))
+
+
 DAMAGES = {
     "no summary.json that can be read": lambda f: (f / "summary.json").unlink(),
     "has 1 of 2 results": lambda f: (f / "results.jsonl").write_text(
@@ -229,6 +235,8 @@ DAMAGES = {
     "does not state right as computed": lambda f: rewrite(f, "summary.json", right=1000),
     "longtake 99.0.0, which is unknown here": lambda f: rewrite(f, "spec.json", longtake="99.0.0"),
     "longtake 1.x, which is unknown here": lambda f: rewrite(f, "spec.json", longtake="1.x"),
+    "files are not as eval writes them (TypeError": lambda f: rewrite(f, "spec.json", benchmark=7),
+    "are not as eval writes them (TypeError": lambda f: with_models(f, {"llm": 1}),
     "contains labels.json": lambda f: (f / "labels.json").write_text("{}"),
     "is not a result": lambda f: (f / "results.jsonl").write_text("[]\n"),
     "does not contain a run": lambda f: (f / "spec.json").write_bytes(b"\x00\xff"),
