@@ -127,6 +127,8 @@ class Answer:
     confidence: float | None = None
     evidence: tuple[Evidence, ...] = ()
     status: Status = "answered"
+    nearest: tuple[Evidence, ...] = ()
+    """Without an answer: the frames that a search for the question's words finds; no evidence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from longtake.agents.run import Run
 from longtake.algorithms import lexical, passages
 from longtake.algorithms.evidence import contradicts, disagreements, is_instruction
 from longtake.algorithms.passages import SURE
+from longtake.algorithms.question_kinds import search_kind
 from longtake.algorithms.scope import scope
 from longtake.errors import BudgetSpent, ModelError
 from longtake.footage.protocol import Footage
@@ -48,6 +49,8 @@ MOST = 24
 """Candidates in one check, if their tokens allow."""
 FROM_LINES, FROM_PICTURES = 8, 12
 """Candidates that the index adds: lines said, shown or described, and pictures."""
+NEAREST = 3
+"""Frames that are shown in place of an answer."""
 APART = 3.0
 """Seconds between two candidates; closer ones show the same moment."""
 EXTENT = 2.0
@@ -549,6 +552,21 @@ def _peaks(
             if len(peaks) == FROM_PICTURES:
                 break
     return peaks
+
+
+def with_nearest_frames(answer: Answer, footage: Footage, question: Question) -> Answer:
+    """An abstention with the frames that look most like what was asked for.
+
+    Not where the question is about words, nor where the film has yet to be indexed for it.
+    """
+    about = " ".join(lexical.content_words(question.text))
+    about_words = search_kind(question.text) in ("reading", "hearing")
+    can_search = "pictures" in footage.has and footage.indexed
+    if answer.status != "abstained" or not about or about_words or not can_search:
+        return answer
+    cosines = np.asarray(footage.embeddings() @ footage.encode([about])[0], np.float32)
+    peaks = _peaks(cosines, footage, None)[:NEAREST]
+    return replace(answer, nearest=tuple(replace(peak, text=about) for peak in peaks))
 
 
 def with_extent(evidence: Evidence, footage: Footage) -> Evidence:

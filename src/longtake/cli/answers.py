@@ -35,6 +35,7 @@ from longtake.runner.rendering import (
     as_html,
     as_markdown,
     kind_of,
+    lookalikes,
     quoted,
     sureness,
     times_of,
@@ -93,6 +94,8 @@ def show(
         click.echo(wrapped(f"because {answer.reason}", indent="  "))
     for number, cited in enumerate(answer.evidence, start=1):
         click.echo(citation(number, cited))
+    if answer.nearest:
+        click.echo(wrapped(lookalikes(answer), indent="  "))
     if quiet:
         return
     if unseen:
@@ -156,6 +159,7 @@ def plain(result: Result) -> dict[str, Any]:
         "reason": answer.reason,
         "confidence": answer.confidence,
         "evidence": [plain_evidence(cited) for cited in answer.evidence],
+        "nearest": [plain_evidence(frame) for frame in answer.nearest],
         "claims": [
             {"text": claim.text, "evidence": list(claim.citations)} for claim in claims(answer)
         ],

@@ -81,6 +81,14 @@ def with_footnotes(answer: Answer) -> str:
     return " ".join(marked)
 
 
+def lookalikes(answer: Answer) -> str:
+    """``a search for "pink jacket" finds pictures at 00:01:02, …``, if there is no answer."""
+    if not answer.nearest:
+        return ""
+    times = ", ".join(clock(each.segment.start) for each in answer.nearest)
+    return f"not an answer, but a search for “{answer.nearest[0].text}” finds pictures at {times}"
+
+
 def kind_of(cited: Evidence) -> str:
     """What kind of evidence a citation is, in a word or two."""
     if _is_perceived(cited):
@@ -167,8 +175,27 @@ def as_html(rendered: RenderedAnswer, picture: Picture, link: Link | None = None
         + f'<p class="answer">{_claimed(answer)}</p>{reason}'
         f'<p class="meta">{_text(_facts(rendered))}</p>'
         + (unseen if rendered.unseen else "")
-        + f'<div class="cards">{cards}</div></body></html>'
+        + f'<div class="cards">{cards}</div>{_nearest(answer, picture)}</body></html>'
     )
+
+
+def _nearest(answer: Answer | None, picture: Picture) -> str:
+    """The frames that a search finds in place of an answer."""
+    if answer is None or not answer.nearest:
+        return ""
+    figures = "".join(
+        f"<figure>{_still(picture(place, each.segment.middle), times_of(each))}"
+        f"<figcaption>{times_of(each)}</figcaption></figure>"
+        for place, each in enumerate(answer.nearest)
+    )
+    return f'<p class="meta">{_text(lookalikes(answer))}</p><div class="cards">{figures}</div>'
+
+
+def _still(jpeg: bytes, times: str) -> str:
+    if not jpeg:
+        return ""
+    data = base64.b64encode(jpeg).decode()
+    return f'<img alt="Frame at {times}" src="data:image/jpeg;base64,{data}">'
 
 
 def _claimed(answer: Answer | None) -> str:
@@ -190,11 +217,7 @@ def _card(
     if link is not None:
         address = link(place, cited.segment.start)
         shown = f'<a href="{_text(address)}">{shown}</a>'
-    jpeg = picture(place, cited.segment.middle)
-    frame = ""
-    if jpeg:
-        data = base64.b64encode(jpeg).decode()
-        frame = f'<img alt="Frame at {times_of(cited)}" src="data:image/jpeg;base64,{data}">'
+    frame = _still(picture(place, cited.segment.middle), times_of(cited))
     return (
         f'<figure id="c{number}">{frame}'
         f"<figcaption>[{number}] {shown} {_text(kind_of(cited))}{quote}"
@@ -214,6 +237,8 @@ def as_markdown(rendered: RenderedAnswer, link: Link) -> str:
         quote = f" “{_mark(words)}”" if words else ""
         time = f"[{_mark(rendered.where(place, cited))}]({link(place, cited.segment.start)})"
         lines.append(f"{place + 1}. {time} {_mark(kind_of(cited))}{quote}")
+    if answer and answer.nearest:
+        lines += [_mark(lookalikes(answer))]
     if rendered.unseen:
         lines += ["", f"Not looked at: {_mark('; '.join(rendered.unseen))}"]
     lines += ["", f"*{_mark(_facts(rendered))}*", ""]

@@ -18,7 +18,7 @@ from longtake.agents import calibration
 from longtake.agents.calibration import FILE, Fit, footage_kind, is_given, leader, vote_of
 from longtake.agents.run import Agent, Run, may_end, on_time, settle
 from longtake.agents.team import open_team
-from longtake.agents.verify import Checked, mention_disagreement
+from longtake.agents.verify import Checked, mention_disagreement, with_nearest_frames
 from longtake.agents.verify import check as check_answer
 from longtake.algorithms.question_kinds import asks_for
 from longtake.config import Settings, user_config_file
@@ -334,6 +334,7 @@ def solve(
 
     try:
         answer = mention_disagreement(run.on_time(work), footage, question)
+        answer = with_nearest_frames(answer, footage, question)
     except (BudgetSpent, Cancelled) as ended:
         answer = with_option_text(_ended_early(ended, run), question)
     # a trace shows how the run ended, even if it failed

@@ -22,6 +22,7 @@ from longtake.agents.verify import (
     ranked_lines,
     stating,
     verify,
+    with_nearest_frames,
 )
 from longtake.config import BudgetSettings
 from longtake.errors import ModelError
@@ -290,3 +291,27 @@ def test_a_line_that_tells_what_to_answer_disagrees_with_nothing():
     assert (
         mention_disagreement(answer, footage, Question("What is the code of the vault?")) == answer
     )
+
+
+def test_an_abstention_about_pictures_shows_the_nearest_frames():
+    silent = Answer(reason="the film does not say", status="abstained")
+    footage = TestFootage(60, {"wears pink jacket": [40, 10, 41, 25]})
+    shown = with_nearest_frames(silent, footage, Question("Who wears the pink jacket?"))
+    assert [each.segment.start for each in shown.nearest] == [10, 25, 40]
+    assert {each.text for each in shown.nearest} == {"wears pink jacket"}
+    assert shown.evidence == (), "they support nothing"
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "known"),
+    [
+        (Answer(text="a cat"), "Who wears the pink jacket?", True),
+        (Answer(status="abstained"), "What does the sign in pink read?", True),
+        (Answer(status="abstained"), "Who says that the jacket is pink?", True),
+        (Answer(status="abstained"), "Who wears the pink jacket?", False),
+    ],
+)
+def test_where_no_frames_are_shown(answer, question, known, monkeypatch):
+    monkeypatch.setattr(TestFootage, "indexed", known)
+    footage = TestFootage(60, {"wears pink jacket": [40]})
+    assert with_nearest_frames(answer, footage, Question(question)) == answer

@@ -12,6 +12,7 @@ from longtake.runner.rendering import (
     as_html,
     as_markdown,
     kind_of,
+    lookalikes,
     quoted,
     sureness,
     times_of,
@@ -116,3 +117,16 @@ def test_what_is_carried_is_the_conversation_and_its_end_if_it_is_long():
     long = carry_on("x" * CARRIED, "Last?", "Yes.")
     assert len(long) == CARRIED
     assert long.endswith("A: Yes.")
+
+
+def test_what_a_search_finds_is_no_answer():
+    frame = Evidence(Segment(61, 61), "frame", "pink jacket")
+    answer = Answer(reason="the film does not say", status="abstained", nearest=(frame,))
+    rendered = replace(told(), answer=answer)
+    words = "not an answer, but a search for “pink jacket” finds pictures at 00:01:01"
+    page = as_html(rendered, lambda _, time: b"\xff\xd8" if time == 61 else b"")
+    assert words in page
+    assert page.count("data:image/jpeg") == 1
+    assert words in as_markdown(rendered, lambda _, time: "")
+    assert lookalikes(answer) == words
+    assert lookalikes(Answer()) == ""

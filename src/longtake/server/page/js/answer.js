@@ -27,6 +27,13 @@ export function Answer({ answer, film, sources = [], scope, run, cited, onCite, 
               name=${(sources[number] || {}).name} chosen=${cited === number}
               onClick=${() => onCite && onCite(number, each)} />`)}
         </ol>`}
+      ${(answer.nearest || []).length > 0 && html`
+        <h3>Not an answer: a search for “${answer.nearest[0].text}” finds these pictures</h3>
+        <ol class="cards nearest">
+          ${answer.nearest.map((each, number) => html`
+            <${Card} each=${{ ...each, text: "", source: "search result" }} film=${film}
+              number=${number + 1} onClick=${() => onCite && onCite(number, each)} />`)}
+        </ol>`}
       ${run && html`<div class="actions">
         ${onFollowUp && html`<button onClick=${onFollowUp}>Ask a follow-up</button>`}
         <a class="button quiet" href=${url(`/runs/${run}/export.html`)} download>HTML</a>
