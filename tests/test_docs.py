@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 import re
@@ -18,6 +19,7 @@ from films import FILMS, begin_film
 from longtake import cli, registry
 from longtake.evals.benchmarks import BenchmarkInfo, about
 from longtake.lab import film
+from longtake.methods.base import FULL, configure
 from longtake.runner import assignment
 
 ROOT = Path(__file__).parent.parent
@@ -144,3 +146,36 @@ def test_every_command_is_in_the_readme():
 
 def test_every_benchmark_can_be_described():
     assert all(isinstance(about(name), BenchmarkInfo) for name in registry.benchmarks)
+
+
+def fields_of(method, prefix=""):
+    """The fields of a method and of its parts, as their pages write them."""
+    for each in dataclasses.fields(method):
+        value = getattr(method, each.name)
+        if dataclasses.is_dataclass(value):
+            yield from fields_of(value, f"{prefix}{each.name}.")
+        else:
+            values = value if isinstance(value, tuple) else (value,)
+            yield f"{prefix}{each.name}", ", ".join(map(as_written, values))
+
+
+def as_written(value):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "unset"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@pytest.mark.parametrize("name", ["videoagent", "lvagent", "a4vl", "videodetective", "symphony"])
+def test_pages_of_methods_name_every_field_as_it_is(name):
+    kind = registry.methods.get(name)
+    default = dict(fields_of(configure(kind, {"preset": FULL})))
+    paper = dict(fields_of(configure(kind, {"preset": "paper"})))
+    page = (ROOT / "docs" / "methods" / f"{name}.md").read_text()
+    table = page.partition("## Fields beside the paper")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([\w.]+)` \| (.+) \| (.+) \| (.*) \|$", table, re.MULTILINE)
+    assert {field: (ours, with_preset) for field, _, ours, with_preset in rows} == {
+        field: (ours, "" if paper[field] == ours else paper[field])
+        for field, ours in default.items()
+    }
