@@ -442,7 +442,7 @@ def audit(
     Each run is asked four times more: with its options under other letters, without any footage,
     without what it cites, and without random stretches of the same lengths. Name the models and
     limits of the run again; what was asked before is not asked again. One of the runs on each
-    benchmark must be of the method blind.
+    benchmark must be of the method blind, with --no-verify.
 
     \b
     Example:

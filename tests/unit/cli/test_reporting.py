@@ -178,9 +178,13 @@ def test_what_cannot_be_reproduced_is_said(run, line, why):
 def test_an_audit_is_a_table_json_and_a_page(run, runs, tmp_path, monkeypatch):
     folders, _ = runs
     monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
-    named = [
-        shutil.copytree(folders["lab", name], tmp_path / name) for name in ("blind", "uniform")
-    ]
+    checked = folders["lab", "blind"]
+    named = [tmp_path / "blind", shutil.copytree(folders["lab", "uniform"], tmp_path / "uniform")]
+    code, _, err = run("audit", checked, named[1], *SIMULATED)
+    assert code == 2
+    assert "blind needs --no-verify" in err
+    unchecked = ("--method", "blind", "--no-verify", *SIMULATED)
+    assert run("eval", *LAB, *unchecked, "--out", named[0])[0] == 0
     code, _, err = run("audit", *named, "--model", "lab/acuity=0.5")
     assert code == 2
     assert "was run with other settings (models.vlm was" in err
