@@ -87,7 +87,7 @@ COMMANDS = {
     "library": "Search and ask many films at once.",
     "eval": "Run a method on a benchmark and score it.",
     "reproduce": "Repeat the tables of a paper row by row, beside the published figures.",
-    "calibrate": "Turn confidences into probabilities, and fit when the method auto stops.",
+    "calibrate": "Fit probabilities to a model's answers to labelled questions.",
     "report": "Score runs and compare them, as Markdown, JSON or a web page.",
     "audit": "Show what answers owe to the footage, to citations and to letters.",
     "benchmarks": "List the benchmarks: what to download, where to put it, under which terms.",
