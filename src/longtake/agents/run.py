@@ -74,9 +74,9 @@ class Run:
         self.ledger = ledger or Ledger(budget, clock=clock)
         self.seed = seed
         self.checks = True
+        """Whether answers are checked against the film; for methods that do so themselves."""
         self.odds = False
         """Whether a calibration wants the odds of letters, which may take a call more."""
-        """Whether answers are checked against the film; for methods that do so themselves."""
         self._stop = stop or Stop()
         # without a limit and without anyone to cancel it, a run needs no thread of its own
         self._may_end = may_end(self.ledger, stop)

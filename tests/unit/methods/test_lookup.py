@@ -11,7 +11,8 @@ from support.footages import TestFootage
 from longtake.agents.calibration import Fit
 from longtake.agents.overview import CitedSentence, FilmOverview
 from longtake.agents.run import Run
-from longtake.errors import ConfigError
+from longtake.config import BudgetSettings
+from longtake.errors import ConfigError, ModelError
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Reply
 from longtake.methods.lookup import method
@@ -514,3 +515,18 @@ def test_the_odds_of_letters_are_asked_for_only_where_a_fit_rests_on_them(footag
     fit = Fit("lookup", "scripted", "pictures", {"odds": 1.0})
     assert (answer(fit).choice, answer(fit).confidence) == ("B", 0.25)
     assert asked_for[1:3] == [False, True]
+
+
+def test_an_answer_is_not_lost_with_its_odds(footage):
+    def script(messages, options):
+        return ModelError("scripted", "timeout", "slow") if options.letters else '{"choice": "B"}'
+
+    fit = Fit("lookup", "scripted", "pictures", {"odds": 1.0})
+
+    def answer(**more):
+        chat = ScriptedChat(script, card=Card("scripted", letters=True))
+        return solve(Lookup(), footage, QUESTION, Run({"llm": chat}, **more), fits=[fit]).answer
+
+    assert (answer().choice, answer().status) == ("B", "answered")
+    cut = answer(budget=BudgetSettings(calls=1))
+    assert (cut.choice, cut.status) == ("B", "budget_spent")

@@ -93,9 +93,9 @@ class Auto:
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """Every stage runs."""
-        unknown = Bounds(1, 0, 0, 120, 1)
-        found = [bounds_of(self.method(key), duration, question) for key in self.stages]
-        return Bounds(*map(sum, zip(*(astuple(each or unknown) for each in found), strict=True)))
+        known = [bounds_of(self.method(key), duration, question) for key in self.stages]
+        found = [Bounds(0, 0, 0, 0, 0), *(each or Bounds(1, 0, 0, 120, 1) for each in known)]
+        return Bounds(*map(sum, zip(*map(astuple, found), strict=True)))
 
 
 class Cascade:

@@ -76,7 +76,7 @@ from longtake.algorithms.question_kinds import (
 from longtake.algorithms.scope import scope
 from longtake.algorithms.speakers import by_speaker, speaker, speakers
 from longtake.algorithms.stretches import Talk
-from longtake.errors import check_least
+from longtake.errors import ModelError, check_least
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
 from longtake.methods.base import SMALL, Bounds, words
@@ -258,27 +258,36 @@ class Lookup:
         """The letter of an option, or an answer in words; neither if no reply can be read."""
         if question.options:
             chosen = ask(run["llm"], "lookup/choose", Choice, default=Choice(), **slots)
-            wanted = run.odds and run["llm"].card.letters
             # small models favour some letters: what they write is right more often than their odds
-            return Guess(
-                chosen.choice,
-                odds=letter_odds(run["llm"], "lookup/choose", **slots) if wanted else {},
-            )
+            return Guess(chosen.choice, odds=self.odds(chosen.choice, slots, run))
         # plain words: a form would only cost a small model tokens
         reply = ask(run["llm"], "lookup/answer", default="", max_tokens=100, **slots)
         return Guess(text=reply)
+
+    def odds(self, choice: str | None, slots: Mapping[str, Any], run: Run) -> Mapping[str, float]:
+        """The odds of the letters, where a calibration wants them and the endpoint tells them."""
+        if choice is None or not (run.odds and run["llm"].card.letters):
+            return {}
+        # the answer is known, so neither a spent budget nor a failing call may lose it
+        run.propose(Answer(choice))
+        try:
+            return letter_odds(run["llm"], "lookup/choose", **slots)
+        except ModelError as error:
+            note("no_odds", why=str(error))
+            return {}
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """A prompt with what is said, for an account, and one with passages."""
         question_words = words([question.text, *question.options])
         lines = self.most_passages(question) * (2 * self.neighbours + 1)
-        calls = 1 if question.options else 2
+        # a question with options is put again for the odds of its letters
+        passage_words = 2 * lines * 40 if question.options else lines * 40 + self.max_words
         return Bounds(
-            calls=calls,
+            calls=2,
             frames=0,
-            prompt_words=calls * (question_words + 120) + lines * 40 + (calls - 1) * self.max_words,
-            reply_words=calls * 150,
-            steps=calls,
+            prompt_words=2 * (question_words + 120) + passage_words,
+            reply_words=2 * 150,
+            steps=2,
         )
 
     def outline(self, footage: Footage, question: Question, run: Run) -> Answer:
