@@ -35,6 +35,13 @@ def fitted(stop_at=0.9, model="scripted", footage="pictures", weights=None):
     return [{**fit, "weights": weights or {"odds": 1.0}}]
 
 
+class Words(TestFootage):
+    """A recording of which only words are known."""
+
+    __test__ = False
+    has = frozenset()
+
+
 class Captioned(TestFootage):
     """A film of which only captions are known."""
 
@@ -194,6 +201,7 @@ def test_stages_that_need_what_is_not_there_are_left_out():
     hurried = run(seeing_, budget=BudgetSettings(seconds=600))
     assert obstacle(searching, film, hurried).startswith("the film is not indexed yet")
     assert obstacle(auto.method("videoagent"), film, hurried) == ""
+    assert obstacle(auto.method("videoagent"), Words(20), hurried) == "there is nothing to look at"
 
 
 def test_names_of_stages():

@@ -25,6 +25,8 @@ def obstacle(method: Method, footage: Footage, run: Run) -> str:
             return "no team was given"
         if role != "team" and role not in run:
             return f"no model in the role {role}"
+    if not footage.has and "captioner" in method.roles:
+        return "there is nothing to look at"
     if "vlm" in method.roles and "pictures" not in footage.has:
         return "there are no pictures"
     if "vlm" in method.roles and run["vlm"].card.vision is False:
