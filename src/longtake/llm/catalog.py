@@ -111,9 +111,9 @@ class HubModel:
 
 
 # Repositories: docs/multimodal.md of llama.cpp (b21e4de), and for Qwen3-VL, MiniCPM-V and the texts
-# public code that downloads them. File names, sizes and revisions are as such code states them with
-# the hub's addresses, looked up on 2026-11-18 in stored copies; the hub itself was not reached, and
-# none of these models was run.
+# public code that downloads them. File names and sizes are as such code states them with the hub's
+# addresses, looked up on 2026-11-18 in stored copies; the hub itself was not reached, and none of
+# these models was run. The revision is the newest, and the one that was fetched is written down.
 HUB_MODELS = {
     "local/smolvlm2-500m": HubModel(
         "ggml-org/SmolVLM2-500M-Video-Instruct-GGUF",
@@ -135,7 +135,6 @@ HUB_MODELS = {
         1_107_409_952 + 445_053_216,
         "Apache-2.0",
         "mmproj-Qwen3VL-2B-Instruct-Q8_0.gguf",
-        "52d6c8ffea26cc873ac5ad116f8631268d7eb503",
     ),
     "local/qwen3-vl-4b": HubModel(
         "Qwen/Qwen3-VL-4B-Instruct-GGUF",
@@ -150,7 +149,6 @@ HUB_MODELS = {
         2_600_000_000,
         "Qwen Research",
         "mmproj-Qwen2.5-VL-3B-Instruct-Q8_0.gguf",
-        "5037fcf163dd95d1e41d1974465f0898ed108ca2",
     ),
     "local/gemma-3-4b": HubModel(
         "ggml-org/gemma-3-4b-it-GGUF",

@@ -58,7 +58,7 @@ def test_a_film_with_sound_is_asked_without_a_listener_and_that_is_said(run, tmp
 
 
 def test_the_command_that_an_abstention_names_works(run, film):
-    method, model = re.search(r"--method (\S+) --model (\S+)\)", LOOK).groups()
+    method, model = re.search(r"--method (\S+) --model (\w+)", LOOK).groups()
     assert model == "NAME"
     question = ("Which colour?", "--option", "red", "--option", "green")
     code, _, err = run("ask", film, *question, "--method", method, "--model", "test/obliging")
