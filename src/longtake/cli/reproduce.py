@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from longtake.cli.options import COUNT, PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
 from longtake.errors import ConfigError, RunError, unknown
-from longtake.evals.presets import PaperTable, TableCell, as_text, papers, read_paper
+from longtake.evals.presets import PaperTable, TableCell, papers, read_paper
 from longtake.evals.report import read_labelled
 from longtake.methods.base import bounds_of, configure
 from longtake.registry import methods
@@ -84,7 +85,7 @@ def reproduce(
             continue
         place = out / paper / title / cell.folder
         line = _command(cell, given, data, place)
-        say(f"{title}, row {cell.number} ({cell.row}): {as_text(line)}")
+        say(f"{title}, row {cell.number} ({cell.row}): {shlex.join(line)}")
         ended = subprocess.run(
             [sys.executable, "-m", "longtake", *line[1:], "--resume"], stdout=subprocess.DEVNULL
         )
@@ -158,7 +159,7 @@ def _list(
             for name, departs in differences.items():
                 click.echo(f"  {name} differs from the paper: {departs}")
         for cell in table.cells:
-            line = as_text(_command(cell, given, data, out / paper / table.table / cell.folder))
+            line = shlex.join(_command(cell, given, data, out / paper / table.table / cell.folder))
             found = {
                 "table": table.table,
                 "row": cell.number,

@@ -7,7 +7,6 @@ of the table's columns, with other fields, models or another method where the ro
 from __future__ import annotations
 
 import math
-import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -190,8 +189,3 @@ def read(name: str) -> EvalPreset:
         if name in (experiments := read_paper(paper).experiments):
             return experiments[name]
     raise unknown("preset", name, names())
-
-
-def as_text(command: list[str]) -> str:
-    """A command line as one types it."""
-    return shlex.join(command)
