@@ -3,8 +3,8 @@
     python benchmarks/audits.py http://127.0.0.1:9001/v1#qwen cheap|all
         [--bench ../shared/bench] [--out runs/audits] [--seconds 340] [--parallel 10]
 
-``cheap`` runs the cheap methods on all benchmarks, ``all`` every method on a smaller sample of
-NExT-GQA. A sample has one question about each video, drawn by seed 0, and every question the same
+``cheap`` runs the cheap methods on all benchmarks, ``all`` every method on smaller samples of three
+of them. A sample has one question about each video, drawn by seed 0, and every question the same
 budget. Each run is a ``longtake eval`` and a ``longtake audit`` in processes of their own; what is
 not complete when the time is up is left out. The last lines say how many tokens a second it was.
 """
@@ -42,6 +42,8 @@ PLANS = {
     "all": [
         *(("nextgqa-captions", method, 16, 16) for method in COSTLY),
         *(("nextgqa-captions", method, 16, 8) for method in CHEAP),
+        *(("egoschema-captions", method, 12, 12) for method in (*COSTLY, *CHEAP)),
+        *(("nextqa-captions", method, 12, 12) for method in (*COSTLY, *CHEAP)),
     ],
 }
 """Benchmark, method, questions, and processes; the most wanted first."""
