@@ -1,7 +1,6 @@
 """A library of films, measured: adding, searching at several sizes, and asking.
 
     python benchmarks/library.py scale          2,000 lab films: rate, latency, recall, memory
-    python benchmarks/library.py million        embedded beside LanceDB up to a million segments
     python benchmarks/library.py clips          real clips, moments from stills and transcripts
     python benchmarks/library.py needle         questions that one of 20 or 200 films answers
 
@@ -16,11 +15,9 @@ import tempfile
 from pathlib import Path
 
 from library_parts.asking import clips, needle
-from library_parts.backends import million
 from library_parts.scale import cold, scale
 
-PARTS = {part.__name__: part for part in (scale, cold, million, clips, needle)}
-SIZES = [10_000, 30_000, 100_000, 300_000, 1_000_000]
+PARTS = {part.__name__: part for part in (scale, cold, clips, needle)}
 
 
 def main() -> None:
@@ -32,7 +29,6 @@ def main() -> None:
     parser.add_argument("--films", type=int, default=2000)
     parser.add_argument("--files", type=int, default=3, help="real files added beside the scripts")
     parser.add_argument("--most", type=int, default=10**9, help="films added in one call")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="segments of `million`")
     parser.add_argument("--libraries", type=int, nargs="+", default=[20, 200], help="of `needle`")
     parser.add_argument("--method", default="videoagent")
     parser.add_argument("--questions", type=int, default=60)

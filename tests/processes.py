@@ -19,7 +19,7 @@ from longtake.agents.answer import guess
 from longtake.footage.plain import CaptionedFootage
 from longtake.index.store import LayerKey, Store
 from longtake.index.text import TextStore
-from longtake.library.fts_index import EmbeddedIndex
+from longtake.library.fts_index import SegmentIndex
 from longtake.library.segments import FilmRows, Row
 from longtake.llm.middleware import ReplyStore
 from longtake.prompts import Plain
@@ -150,7 +150,7 @@ def _own(thing):
 
 def fill_segments(folder, films, ready):
     """Write films into a library's index, skipping those that are there."""
-    index = EmbeddedIndex(folder, {"picture": 4, "meaning": 4})
+    index = SegmentIndex(folder, {"picture": 4, "meaning": 4})
     ready.set()
     for number in range(films):
         if f"film{number}" not in index.films():

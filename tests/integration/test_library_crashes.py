@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from processes import fill_segments, segment_rows
 
-from longtake.library.fts_index import EmbeddedIndex
+from longtake.library.fts_index import SegmentIndex
 from longtake.library.segments import FilmRows
 
 
@@ -28,7 +28,7 @@ def test_killed_writers_lose_nothing_and_write_nothing_twice(tmp_path, films, ki
         process.start()
         return process, ready
 
-    reader = EmbeddedIndex(tmp_path / "index", {"picture": 4, "meaning": 4})
+    reader = SegmentIndex(tmp_path / "index", {"picture": 4, "meaning": 4})
     adders = [start(), start()]
     for _ in range(kills):
         victim = rng.randrange(2)
@@ -70,7 +70,7 @@ def check(reader):
 
 def test_a_film_that_is_replaced_during_a_search_is_found(tmp_path, monkeypatch):
     dims = {"picture": 4, "meaning": 4}
-    reader, writer = (EmbeddedIndex(tmp_path / "index", dims) for _ in range(2))
+    reader, writer = (SegmentIndex(tmp_path / "index", dims) for _ in range(2))
     rows = FilmRows("film3", {}, segment_rows(3))
     writer.replace([rows])
     mapped, replaced = reader._mapped, []

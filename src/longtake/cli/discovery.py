@@ -50,7 +50,6 @@ EXTRAS = {
     "speech": "moonshine_voice",
     "serve": "uvicorn",
     "mcp": "mcp",
-    "library": "lancedb",
     "plot": "matplotlib",
     "report": "jinja2",
     "gpu": "torch",

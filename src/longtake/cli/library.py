@@ -25,8 +25,6 @@ from longtake.cli.options import (
     COUNT,
     FOLDER,
     PATH,
-    F,
-    add_options,
     answering_options,
     check_models,
     common,
@@ -85,29 +83,13 @@ where_option = click.option(
 )
 
 
-def library_option(command: F) -> F:
-    """Add ``--library`` and ``--backend``; the command gets ``folder`` and ``backend``."""
-    options = [
-        click.option(
-            "--library",
-            "folder",
-            type=FOLDER,
-            metavar="DIR",
-            help="The library's folder.  [default: 'library' in the cache]",
-        ),
-        click.option(
-            "--backend",
-            default="",
-            metavar="NAME",
-            help="Its index: embedded, or lancedb (extra: library).  [default: the existing one]",
-        ),
-    ]
-    return add_options(command, options)
-
-
-def open_library(folder: Path | None, backend: str, settings: Settings) -> Library:
-    """The library that the options name."""
-    return Library(folder, settings, backend=backend)
+library_option = click.option(
+    "--library",
+    "folder",
+    type=FOLDER,
+    metavar="DIR",
+    help="The library's folder.  [default: 'library' in the cache]",
+)
 
 
 def entry_data(entry: Entry) -> dict[str, Any]:
@@ -138,7 +120,6 @@ def search(
     top: int,
     moments: int,
     folder: Path | None,
-    backend: str,
     settings: Settings,
     as_json: bool,
 ) -> None:
@@ -151,9 +132,7 @@ def search(
     Example:
       longtake library search "pricing change" --where "tag=meeting"
     """
-    result = open_library(folder, backend, settings).search(
-        text, where=where, films=top, moments=moments
-    )
+    result = Library(folder, settings).search(text, where=where, films=top, moments=moments)
     if as_json:
         films = [_film(hits) for hits in result.films]
         emit_json({"text": text, "searched": result.searched, "films": films})
@@ -218,7 +197,6 @@ def ask(
     quiet: bool,
     verbose: bool,
     folder: Path | None,
-    backend: str,
     options: tuple[str, ...],
     asked_as: QuestionKind | None,
     subtitles: Path | None,
@@ -244,7 +222,7 @@ def ask(
     method = method or session.assignment.default_method
     check_models(session, tuple(dict.fromkeys((*methods.get(method).roles, "llm"))))
     meter = Meter()
-    chosen = open_library(folder, backend, session.settings)
+    chosen = Library(folder, session.settings)
     with report_spending(meter), watching(quiet=quiet, verbose=verbose) as shown:
         sinks: list[Sink] = [meter, *shown]
         result = ask_library(chosen, session, parsed, method, where=where, tries=tries, sinks=sinks)
@@ -326,7 +304,6 @@ def add(
     where: BackendAddress | None,
     workers: int | None,
     folder: Path | None,
-    backend: str,
     settings: Settings,
     as_json: bool,
 ) -> int:
@@ -344,7 +321,7 @@ def add(
       longtake library add --on processes ~/lectures
     """
     check_workers(where, workers)
-    chosen = open_library(folder, backend, settings)
+    chosen = Library(folder, settings)
     for path in paths:
         # a mistake now; later it is a drive that may come back
         if not path.exists():
@@ -411,16 +388,14 @@ def _summed(report: AddReport) -> None:
 @where_option
 @library_option
 @common
-def list_command(
-    where: str, folder: Path | None, backend: str, settings: Settings, as_json: bool
-) -> None:
+def list_command(where: str, folder: Path | None, settings: Settings, as_json: bool) -> None:
     """List the films with their dates, durations and tags.
 
     \b
     Example:
       longtake library list --where "tag=lecture and minutes>30"
     """
-    entries = open_library(folder, backend, settings).entries(where)
+    entries = Library(folder, settings).entries(where)
     if as_json:
         emit_json({"films": [entry_data(entry) for entry in entries]})
         return
@@ -435,14 +410,14 @@ def list_command(
 @library.command()
 @library_option
 @common
-def status(folder: Path | None, backend: str, settings: Settings, as_json: bool) -> None:
+def status(folder: Path | None, settings: Settings, as_json: bool) -> None:
     """Show how many films there are, and what is missing.
 
     \b
     Example:
       longtake library status
     """
-    chosen = open_library(folder, backend, settings)
+    chosen = Library(folder, settings)
     state = state_of(chosen)
     if as_json:
         emit_json({"folder": str(chosen.folder), **asdict(state)})
@@ -451,7 +426,7 @@ def status(folder: Path | None, backend: str, settings: Settings, as_json: bool)
         [
             ("folder", str(chosen.folder)),
             ("films", f"{state.films}, {human_seconds(state.seconds)}"),
-            ("index", f"{state.backend}, {state.segments:,} segments, {human_bytes(state.bytes)}"),
+            ("index", f"{state.segments:,} segments, {human_bytes(state.bytes)}"),
             ("incomplete", str(state.incomplete)),
             ("missing", str(state.missing)),
             ("failed", str(state.failed)),
@@ -464,9 +439,7 @@ def status(folder: Path | None, backend: str, settings: Settings, as_json: bool)
 @click.argument("names", nargs=-1, required=True, metavar="FILM...")
 @library_option
 @common
-def remove(
-    names: tuple[str, ...], folder: Path | None, backend: str, settings: Settings, as_json: bool
-) -> None:
+def remove(names: tuple[str, ...], folder: Path | None, settings: Settings, as_json: bool) -> None:
     """Take films out of the library, by path, name or fingerprint.
 
     Their files stay, and so does what was derived from them: 'longtake cache clear' deletes that.
@@ -475,7 +448,7 @@ def remove(
     Example:
       longtake library remove holiday.mp4
     """
-    chosen = open_library(folder, backend, settings)
+    chosen = Library(folder, settings)
     gone: dict[str, Entry] = {}
     for name in names:
         matching = chosen.find(name)
@@ -493,9 +466,7 @@ def remove(
 @click.option("--rebuild", "again", is_flag=True, help="Repair it from what is there.")
 @library_option
 @common
-def doctor(
-    again: bool, folder: Path | None, backend: str, settings: Settings, as_json: bool
-) -> int:
+def doctor(again: bool, folder: Path | None, settings: Settings, as_json: bool) -> int:
     """Check the library; --rebuild repairs it.
 
     --rebuild makes the index again from what was derived from the films, and the catalogue too if
@@ -505,7 +476,7 @@ def doctor(
     Example:
       longtake library doctor
     """
-    chosen = open_library(folder, backend, settings)
+    chosen = Library(folder, settings)
     if again:
         with progress("rebuilding the index") as advance, show_notes():
             lost = rebuild(chosen, advance)

@@ -298,8 +298,8 @@ def rebuild(library: Library, advance: Advance = ignore) -> list[str]:
     """
     try:
         indexed = set(library.index.films())
-    except (LongtakeError, OSError, RuntimeError, ValueError):
-        indexed = set()  # damaged; LanceDB has no error of its own for that
+    except LongtakeError:
+        indexed = set()  # damaged
     lost = []
     if aside := library.catalogue.set_aside_if_damaged():
         lost.append(f"{aside}: the damaged catalogue, with the tags that you gave")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -20,33 +19,23 @@ from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.store import folder_bytes
 from longtake.library.catalog import REBUILD, Entry, FilmCatalog, parse
+from longtake.library.fts_index import SegmentIndex
 from longtake.library.search import LibrarySearchResult, make_query, search
 from longtake.library.segments import (
     FilmRows,
     Material,
-    SegmentIndex,
     material_of_film,
     material_of_footage,
     rows_of,
 )
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import TextEncoder
-from longtake.registry import Registry
 from longtake.runner.films import open_film, open_perception, open_store
 
 Opener: TypeAlias = Callable[[Entry], Footage]
 
-backends = Registry(
-    "index of a library",
-    "longtake.library_indexes",
-    {
-        "embedded": "longtake.library.fts_index:EmbeddedIndex",
-        "lancedb": "longtake.library.lance_index:LanceIndex",
-    },
-)
-"""Kinds of indexes; a package adds its own with an entry point. Each is called with its folder and
-the lengths of its vectors by kind."""
-DEFAULT_BACKEND = "embedded"
+# part of the index's folder name and of identities: libraries of version 0.2 open as they are
+_INDEX_KIND = "embedded"
 
 
 class Library:
@@ -60,7 +49,6 @@ class Library:
         folder: Path | None = None,
         settings: Settings | None = None,
         *,
-        backend: str = "",
         perception: PerceptionModels | None = None,
         sentences: TextEncoder | None = None,
         opener: Opener | None = None,
@@ -68,7 +56,6 @@ class Library:
         self.settings = settings or Settings()
         self.folder = folder or cache_folder(self.settings) / "library"
         self.catalogue = FilmCatalog(self.folder)
-        self._given = backend
         self._perception, self._sentences, self._opener = perception, sentences, opener
 
     @cached_property
@@ -86,20 +73,10 @@ class Library:
         """The encoder of what is said."""
         return self._sentences or self.perception.sentences
 
-    @property
-    def backend(self) -> str:
-        """The kind of index: the one asked for, else the one that is there, else embedded."""
-        if self._given:
-            return self._given
-        names = [path.name.rpartition("-")[0] for path in self.folder.glob("index/*-*")]
-        there = set(names)
-        return there.pop() if len(there) == 1 else DEFAULT_BACKEND
-
     @cached_property
     def index(self) -> SegmentIndex:
         """The index across films, in a folder of its own for every choice of encoders."""
-        opened: SegmentIndex = backends.get(self.backend)(self._index_folder, self._dims)
-        return opened
+        return SegmentIndex(self._index_folder, self._dims)
 
     @property
     def _dims(self) -> dict[str, int]:
@@ -109,7 +86,7 @@ class Library:
     def _index_folder(self) -> Path:
         spaces = {"picture": self.images.key, "meaning": self.sentences.key}
         identity = hashlib.blake2b(json.dumps(spaces).encode(), digest_size=6).hexdigest()
-        return self.folder / "index" / f"{self.backend}-{identity}"
+        return self.folder / "index" / f"{_INDEX_KIND}-{identity}"
 
     def check_index(self) -> None:
         """Read from every part of the index; a damaged one raises :class:`RunError`."""
@@ -125,9 +102,7 @@ class Library:
         lock = self._index_folder / "write.lock"
         with FileLock(lock, mode=0o600):
             for path in self._index_folder.iterdir():
-                if path.is_dir():
-                    shutil.rmtree(path)
-                elif path != lock:
+                if path != lock:
                     path.unlink()
 
     def entries(self, where: str = "") -> list[Entry]:
@@ -204,7 +179,7 @@ class Library:
         chosen = asdict(self.settings.perception)
         for irrelevant in ("threads", "batch"):
             chosen.pop(irrelevant)
-        made_with = json.dumps([chosen, self.settings.index.fps, self.backend], sort_keys=True)
+        made_with = json.dumps([chosen, self.settings.index.fps, _INDEX_KIND], sort_keys=True)
         return hashlib.blake2b(made_with.encode(), digest_size=8).hexdigest()
 
     def find(self, name: str) -> list[Entry]:
@@ -228,7 +203,6 @@ class LibraryStatus:
     segments: int
     bytes: int
     """Catalogue and index; the films' own layers are in the cache."""
-    backend: str
     incomplete: int
     """Films of which some part is not indexed yet."""
     missing: int
@@ -255,7 +229,6 @@ def status(library: Library) -> LibraryStatus:
         seconds=sum(entry.duration for entry in entries),
         segments=sum(holding.rows for holding in held.values()),
         bytes=folder_bytes(library.folder),
-        backend=library.backend,
         incomplete=sum(not entry.complete for entry in entries),
         missing=sum(entry.missing for entry in entries),
         failed=sum(bool(entry.problem) for entry in entries),

@@ -1,4 +1,4 @@
-"""The embedded index: words in SQLite with FTS5, vectors in memory-mapped files, searched exactly.
+"""The index across films: words in SQLite with FTS5, vectors in memory-mapped files, exact search.
 
 ::
 
@@ -77,10 +77,12 @@ GENERATION = 2**40
 """The number of a row that is handed out is its own plus this times its generation."""
 
 
-class EmbeddedIndex:
-    """Needs nothing but SQLite and NumPy; exact, and quick up to some 100,000 segments."""
+class SegmentIndex:
+    """Rows of many films, found by words and by vectors.
 
-    name = "embedded"
+    Every method may be called from several threads and, on one folder, from several processes. A
+    writer that is killed leaves the films it had finished. A reader sees all of a film or nothing.
+    """
 
     def __init__(self, folder: Path, dims: dict[str, int]) -> None:
         self.folder = private_folder(folder)

@@ -27,12 +27,12 @@ from longtake.algorithms.lexical import lemma
 from longtake.algorithms.passages import reciprocal_rank
 from longtake.index.search import check_text
 from longtake.library.catalog import Entry
+from longtake.library.fts_index import SegmentIndex
 from longtake.library.segments import (
     SECONDS,
     WORDED,
     Prints,
     RowHit,
-    SegmentIndex,
     StoredRow,
     Vectors,
     query_words,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,47 +232,6 @@ class FilmRows:
     film: str
     parts: Mapping[str, str]
     rows: Sequence[Row]
-
-
-class SegmentIndex(Protocol):
-    """Rows of many films, found by words and by vectors.
-
-    Every method may be called from several threads and, on one folder, from several processes. A
-    writer that is killed leaves the films it had finished. A reader sees all of a film or nothing.
-    """
-
-    name: str
-
-    def replace(self, films: Sequence[FilmRows]) -> None:
-        """Write the rows of some films in place of those they had."""
-
-    def remove(self, films: Collection[str]) -> None:
-        """Remove films."""
-
-    def films(self) -> dict[str, IndexedFilm]:
-        """The films in the index."""
-
-    def words(
-        self, text: str, source: str, limit: int, films: Collection[str] | None = None
-    ) -> list[RowHit]:
-        """Rows in which words of a text occur in one source, best first, by BM25."""
-
-    def nearest(
-        self, vector: Vectors, kind: str, limit: int, films: Collection[str] | None = None
-    ) -> list[RowHit]:
-        """Rows whose vector has the largest cosine with a unit vector, best first."""
-
-    def fetch(self, rows: Sequence[int]) -> list[StoredRow]:
-        """Rows by number, in the given order; rows that are gone are left out."""
-
-    def dead(self) -> float:
-        """The share of rows for which :meth:`compact` would do something."""
-
-    def compact(self) -> None:
-        """Give back the space of rows that are gone, and make searching quick again."""
-
-    def close(self) -> None:
-        """Release files; the index may be used again afterwards."""
 
 
 def query_words(text: str) -> list[str]:

@@ -1,20 +1,17 @@
-"""What every index across films must do."""
+"""The index across films."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 
 import numpy as np
 import pytest
 
-from longtake.library.fts_index import EmbeddedIndex
-from longtake.library.lance_index import LanceIndex
+from longtake.library.fts_index import SegmentIndex
 from longtake.library.segments import FilmRows, Row
 from longtake.types import Segment
 
 DIMS = {"picture": 8, "meaning": 6}
-KINDS = {"embedded": EmbeddedIndex, "lancedb": LanceIndex}
 
 
 def unit(seed, dim):
@@ -44,11 +41,9 @@ def film(name, *rows, **parts):
     return FilmRows(name, parts or {"rows": "1"}, rows)
 
 
-@pytest.fixture(params=KINDS)
-def make(request, tmp_path):
-    if request.param == "lancedb" and importlib.util.find_spec("lancedb") is None:
-        pytest.skip("the extra 'library' is not installed")
-    return lambda: KINDS[request.param](tmp_path / "index", DIMS)
+@pytest.fixture
+def make(tmp_path):
+    return lambda: SegmentIndex(tmp_path / "index", DIMS)
 
 
 @pytest.fixture
@@ -173,16 +168,3 @@ def test_an_empty_index_finds_nothing(make):
 def test_it_can_be_used_after_being_closed(index):
     index.close()
     assert set(index.films()) == {"a", "b"}
-
-
-def test_an_approximate_index_finds_what_is_nearest(tmp_path):
-    pytest.importorskip("lancedb")
-    index = LanceIndex(tmp_path, DIMS, ann_from=500)
-    rows = [row(10 * number, seed=number, meaning=number % 50 > 0) for number in range(500)]
-    index.replace([film("a", *rows)])
-    index.compact()
-    assert index._approximate()
-    for seed in (3, 250, 499):
-        (hit,) = index.nearest(unit(seed, DIMS["picture"]), "picture", 1)
-        assert hit.score == pytest.approx(1, abs=1e-5)
-        assert index.fetch([hit.row])[0].segment.start == 10 * seed
