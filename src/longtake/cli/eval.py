@@ -11,12 +11,15 @@ from typing import Any
 
 import click
 
+from longtake import config
 from longtake._util import on_one_line, visible
 from longtake.cli.jobs import asking_on, on_with_cost
 from longtake.cli.options import (
     COUNT,
     FILE,
     PATH,
+    ablation_option,
+    allow_differences,
     benchmark_files,
     benchmark_parts,
     check_models,
@@ -69,6 +72,8 @@ from longtake.runner.session import Session
 @click.command("eval")
 @click.argument("name", metavar="[BENCHMARK]", required=False)
 @click.option("--preset", metavar="NAME", help="A paper's experiment; see 'longtake benchmarks'.")
+@ablation_option
+@allow_differences
 @benchmark_files("The benchmark's files.")
 @benchmark_parts
 @question_method_option
@@ -88,6 +93,8 @@ from longtake.runner.session import Session
 def eval_command(
     name: str | None,
     preset: str | None,
+    ablation: str | None,
+    allow_differences: bool,
     data: Path | None,
     parts: dict[str, str],
     method: str | None,
@@ -108,21 +115,25 @@ def eval_command(
 
     Every result is on disk before the next question is asked: stop and resume at any time.
     Abstentions and errors count as wrong. With --preset, answers are checked only if --verify
-    asks for it, since no paper does that. Solvers run in processes that never hold a label. Earlier
-    replies are never reused, so that every run shows what it costs.
+    asks for it, since no paper does that, and encoders are the paper's or the nearest ones.
+    Solvers run in processes that never hold a label. Earlier replies are never reused, so that
+    every run shows what it costs.
 
     \b
     Example:
       longtake eval nextqa-captions --data nextqa --method videoagent --limit 50 --out runs/first
-      longtake eval --preset videoagent-egoschema --data egoschema --out runs/paper
+      longtake eval --preset symphony-lvbench --data LVBench --model gpt-4o --out runs/paper
       longtake eval lab --on ray://head:6379 --max-run-cost 50 --out runs/cluster
     """
-    planned = None if preset is None else presets.read(preset)
+    planned = None if preset is None else presets.read(preset, ablation)
+    differences: tuple[str, ...] = ()
+    if planned is None and (ablation or allow_differences):
+        raise ConfigError("--ablation and --allow-differences need a --preset")
     if planned is not None:
         if name is not None or method is not None:
             raise ConfigError(f"--preset {preset} names benchmark and method; leave them out")
         name, method, parts = planned.benchmark, planned.method, {**planned.options, **parts}
-        session = _with_preset(session, planned)
+        session, differences = _with_preset(session, planned, allow=allow_differences)
     if name is None:
         raise ConfigError("name a benchmark (see 'longtake benchmarks') or a --preset")
     method = method or session.assignment.default_method
@@ -132,7 +143,7 @@ def eval_command(
     # a reply that another run paid for would cost nothing in this report
     session = replace(session, assignment=replace(session.assignment, replies=False))
     traces_folder = out / "traces" if traces else None
-    solver = Solver(method, session, traces_folder, preset)
+    solver = Solver(method, session, traces_folder, preset, ablation, differences)
     check_models(session, methods.get(method).roles, here=where is None)
     folder = RunFolder(out)
     # results that earlier, interrupted runs left
@@ -164,19 +175,33 @@ def eval_command(
     return 4 if report.counts.keys() == {"error"} else 0
 
 
-def _with_preset(session: Session, planned: EvalPreset) -> Session:
-    """The session with the paper's fields and models; the user's own settings win."""
-    departs = f"; {planned.departs}" if planned.departs else ""
-    say(f"{planned.title}; the paper used {planned.used}{departs}")
+def _with_preset(
+    session: Session, planned: EvalPreset, *, allow: bool
+) -> tuple[Session, tuple[str, ...]]:
+    """The session with the paper's fields, models and encoders; the user's own settings win.
+
+    Also how it differs from the paper; other encoders than the paper's must be allowed.
+    """
+    perception, different, missing = planned.perception(
+        session.settings.perception, config.cache_folder(session.settings)
+    )
+    if different and not allow:
+        pulls = " and ".join(f"'longtake models pull {each}'" for each in missing)
+        advice = f"run {pulls}, or pass" if missing else "pass"
+        listed = "; ".join(different)
+        raise ConfigError(f"{planned.name} would use {listed}: {advice} --allow-differences")
+    differences = (*([planned.departs] if planned.departs else []), *different)
+    say(f"{'; '.join((planned.title, *differences))}; the paper used {planned.used}")
+    session = replace(session, settings=replace(session.settings, perception=perception))
     # the paper's settings are for every model, small ones included
     fields = {"preset": FULL, **planned.fields, **session.settings.methods.get(planned.method, {})}
     assignment = _models_of_preset(planned, session.assignment)
     session = replace(session.with_fields(planned.method, fields), assignment=assignment)
     if click.get_current_context().params["verify"]:
-        return session
+        return session, differences
     # no paper checks answers as we do, and the check may change them
     answers = replace(session.settings.answers, verify=False)
-    return replace(session, settings=replace(session.settings, answers=answers))
+    return replace(session, settings=replace(session.settings, answers=answers)), differences
 
 
 def _models_of_preset(planned: EvalPreset, assignment: ModelAssignment) -> ModelAssignment:
@@ -300,6 +325,7 @@ def _show(name: str, described: BenchmarkInfo) -> None:
 def _show_preset(preset: EvalPreset) -> None:
     click.echo(f"{preset.name}: {preset.title}")
     click.echo(f"  used     {preset.used}")
+    click.echo(f"  encoders {preset.perceives or 'none'}")
     for figure in preset.published:
         click.echo(f"  published  {figure.accuracy:.1f} % {figure.system} ({figure.where})")
 
@@ -407,7 +433,7 @@ def _published(scored: Sequence[RunReport]) -> Mapping[str, Sequence[Published]]
     published = {}
     for each in scored:
         if preset := each.spec.get("preset"):
-            published[preset] = presets.read(preset).published
+            published[preset] = presets.read(preset, each.spec.get("ablation")).published
     return published
 
 
@@ -453,9 +479,12 @@ def audit(
     session = replace(session, assignment=replace(session.assignment, replies=False))
 
     def ask(report: RunReport, changed: Benchmark, folder: RunFolder) -> Mapping[str, Row]:
-        preset = report.spec.get("preset")
-        ours = _with_preset(session, presets.read(preset)) if preset else session
-        solver = Solver(report.method, ours.settled(report.method), preset=preset)
+        preset, ablation = report.spec.get("preset"), report.spec.get("ablation")
+        ours, unlike_paper = session, tuple[str, ...]()
+        if preset:
+            ours, unlike_paper = _with_preset(session, presets.read(preset, ablation), allow=True)
+        settled = ours.settled(report.method)
+        solver = Solver(report.method, settled, None, preset, ablation, unlike_paper)
         spec = plain_spec(specify(solver, changed))
         same = {key: spec[key] for key in ("benchmark", "questions")}
         if unlike := differences({**report.spec, **same}, spec):

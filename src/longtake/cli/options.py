@@ -51,6 +51,12 @@ verbose_option = click.option(
     "--verbose", "-v", is_flag=True, help="Show everything that the method does."
 )
 retry_errors = click.option("--retry-errors", is_flag=True, help="Retry questions that failed.")
+ablation_option = click.option(
+    "--ablation", metavar="NAME", help="A row of the paper's tables, by name; 'help' lists them."
+)
+allow_differences = click.option(
+    "--allow-differences", is_flag=True, help="Run with other encoders than the paper's."
+)
 
 
 def number(

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from longtake.cli.options import COUNT, PATH, common
+from longtake.cli.options import COUNT, PATH, ablation_option, allow_differences, common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
 from longtake.errors import ConfigError, RunError, unknown
@@ -31,6 +31,8 @@ TYPICAL = Question("What does the person do after opening the door?", ("a", "b",
 @click.argument("paper", type=click.Choice(papers()))
 @click.option("--table", metavar="NAME", help="One table or figure, such as 5 or 'figure 3'.")
 @click.option("--row", "rows", type=COUNT, multiple=True, metavar="N", help="One row; repeatable.")
+@ablation_option
+@allow_differences
 @click.option(
     "--data",
     "folders",
@@ -48,6 +50,8 @@ def reproduce(
     paper: str,
     table: str | None,
     rows: tuple[int, ...],
+    ablation: str | None,
+    allow_differences: bool,
     folders: tuple[str, ...],
     models: tuple[str, ...],
     team: Path | None,
@@ -66,11 +70,12 @@ def reproduce(
     \b
     Example:
       longtake reproduce videodetective --table 3 --dry-run
-      longtake reproduce videoagent --table 5 --data egoschema --out repro --model gpt-4o
+      longtake reproduce symphony --data LVBench --out repro --model gpt-4o
     """
-    chosen = _chosen(paper, table, rows)
+    chosen = _chosen(paper, table, rows, ablation)
     data = _folders(folders)
     given = [word for model in models for word in ("--model", model)]
+    given += ["--allow-differences"] if allow_differences else []
     given += ["--team", str(team)] if team is not None else []
     given += ["--limit", str(limit)] if limit is not None else []
     if dry_run:
@@ -98,12 +103,21 @@ def reproduce(
     return failed
 
 
-def _chosen(paper: str, table: str | None, rows: Sequence[int]) -> list[PaperTable]:
+def _chosen(
+    paper: str, table: str | None, rows: Sequence[int], ablation: str | None
+) -> list[PaperTable]:
     """The tables, with the rows that were asked for."""
     known = {each.table: each for each in read_paper(paper).tables}
     if table is not None and table not in known:
         raise unknown("table", table, list(known), where=paper)
     chosen = list(known.values()) if table is None else [known[table]]
+    if ablation is not None:
+        named = {cell.experiment.ablation for each in chosen for cell in each.cells} - {""}
+        if ablation not in named:
+            listed = ", ".join(sorted(named)) or "none"
+            raise ConfigError(f"{paper} has no ablation {ablation!r}; it has: {listed}")
+        chosen = [_only(each, ablation) for each in chosen]
+        chosen = [each for each in chosen if each.cells]
     if not rows:
         return chosen
     if table is None:
@@ -113,6 +127,11 @@ def _chosen(paper: str, table: str | None, rows: Sequence[int]) -> list[PaperTab
     if missing:
         raise ConfigError(f"table {table} of {paper} has no row {missing[0]}")
     return [dataclasses.replace(chosen[0], cells=cells)]
+
+
+def _only(table: PaperTable, ablation: str) -> PaperTable:
+    cells = [cell for cell in table.cells if cell.experiment.ablation == ablation]
+    return dataclasses.replace(table, cells=tuple(cells))
 
 
 def _folders(given: Sequence[str]) -> dict[str, Path]:
@@ -155,9 +174,10 @@ def _list(
     for table in tables:
         if not as_json:
             click.echo(f"{paper}, table {table.table}: {table.title}")
-            differences = {cell.experiment.name: cell.experiment.departs for cell in table.cells}
-            for name, departs in differences.items():
-                click.echo(f"  {name} differs from the paper: {departs}")
+            for name in dict.fromkeys(cell.experiment.name for cell in table.cells):
+                experiment = read_paper(paper).experiments[name]
+                departs = f"; {experiment.departs}" if experiment.departs else ""
+                click.echo(f"  {name}: {experiment.perceives}{departs}")
         for cell in table.cells:
             line = shlex.join(_command(cell, given, data, out / paper / table.table / cell.folder))
             found = {

@@ -98,6 +98,12 @@ class RunReport(ResultFigures):
         return ", ".join(dict.fromkeys([*roles.values(), *members]))
 
     @property
+    def differences(self) -> list[str]:
+        """How the run differs from the paper whose experiment it repeats, as its spec says."""
+        given = self.spec.get("differences")
+        return [str(each) for each in given] if isinstance(given, list) else []
+
+    @property
     def limits(self) -> dict[str, float]:
         """The budget of each question, without limits that were not set."""
         # a spec holds the settings as they print
@@ -316,6 +322,10 @@ def markdown(
     """Accuracy and usage, details of each run, paired differences, and published figures apart."""
     blocks = [table(COLUMNS, [[cell(text) for text in report.summary] for report in reports])]
     for report in reports:
+        if report.differences:
+            lines = [f"**{cell(report.name)}** differs from the paper:"]
+            blocks.append("\n".join([*lines, *(f"- {cell(text)}" for text in report.differences)]))
+    for report in reports:
         blocks += _details(report)
     pairs = differences(reports)
     if pairs:
@@ -447,6 +457,7 @@ def html_report(
         runs=[
             {
                 "name": report.name,
+                "differences": report.differences,
                 "questions": list(_questions(report, beside)),
                 "spec": "\n".join(f"{key} = {value}" for key, value in _flat(report.spec)),
             }

@@ -59,6 +59,9 @@ class Solver:
     """Folder for one trace per question."""
     preset: str | None = None
     """The preset that this comes from, for the run's spec."""
+    ablation: str | None = None
+    differences: tuple[str, ...] = ()
+    """How the run differs from the preset's paper."""
 
 
 AskAll: TypeAlias = Callable[[Solver, VideoSource, Sequence[BenchmarkQuestion]], Iterator[Row]]
@@ -238,6 +241,9 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
     return {
         "longtake": __version__,
         "preset": solver.preset,
+        "ablation": solver.ablation,
+        # nothing rather than an empty list, as in runs from before it was kept
+        "differences": solver.differences or None,
         "method": {"name": solver.method, "fields": fields_of(method)},
         "models": models,
         "entries": _entries(settings, names),
@@ -300,6 +306,10 @@ def collect(
     ask_all = ask_all or partial(run_all, workers=workers)
     # what is learned about a model meanwhile must not change the method
     solver = dataclasses.replace(solver, session=solver.session.settled(solver.method))
+    source: Any = benchmark.source
+    if dataclasses.is_dataclass(source) and hasattr(source, "settings"):
+        # the loader knows no settings: films are indexed with those of the run
+        source = dataclasses.replace(source, settings=solver.session.settings)  # type: ignore[type-var]
     # locked before results are read, so that two processes never ask the same questions
     with folder.working() if folder else nullcontext():
         done = folder.open(specify(solver, benchmark), resume=resume) if folder else {}
@@ -307,7 +317,7 @@ def collect(
             # the new result is appended to the file, where the last one of a question counts
             done = {key: row for key, row in done.items() if row["status"] != "error"}
         left = [item.asked for item in benchmark.items if item.asked.id not in done]
-        for row in ask_all(solver, benchmark.source, left):
+        for row in ask_all(solver, source, left):
             done[row["id"]] = row
             # on disk first: whatever happens while progress is shown, the result is kept
             if folder:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from longtake.config import PerceptionSettings
 from longtake.errors import ModelError
-from longtake.perception.cards import WHISPER
+from longtake.perception.cards import WHISPER, card
 from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.perception.encoders import (
     BuiltIns,
@@ -106,6 +106,12 @@ class PerceptionModels:
             detail = "not downloaded yet (0.5 GB): longtake models pull whisper"
             raise ModelError(WHISPER.name, "unavailable", detail)
         return open_whisper(self.settings.whisper_model or str(pulled))
+
+
+def is_downloaded(name: str, cache: Path) -> bool:
+    """Whether ``longtake models pull`` has put the files of a card, or Whisper's, in the cache."""
+    files = WHISPER.files if name == WHISPER.name else card(name).files
+    return all((card_folder(name, cache) / file).is_file() for file in files)
 
 
 def _folder(setting: str) -> Path | None:

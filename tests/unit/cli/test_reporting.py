@@ -125,21 +125,73 @@ def test_the_method_is_by_default_that_of_ask(run, tmp_path, monkeypatch):
     assert seen == [BUILT_IN_METHOD, ONE_MODEL_METHOD]
 
 
+PRESET = ("--preset", "videoagent-nextqa", "--allow-differences")
+
+
 @pytest.mark.parametrize("asked", [(), ("--verify",)])
 def test_a_preset_checks_answers_only_if_asked(run, runs, tmp_path, monkeypatch, asked):
     monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
-    line = ("--preset", "videoagent-nextqa", "--data", runs[1], *SIMULATED, "--out", tmp_path / "r")
+    line = (*PRESET, "--data", runs[1], *SIMULATED, "--out", tmp_path / "r")
     code, _, err = run("eval", *line, *asked)
     assert code == 0, err
     spec = json.loads((tmp_path / "r" / "spec.json").read_text())
     assert f"verify={bool(asked)}" in spec["answers"]
 
 
+def test_other_encoders_than_the_papers_are_allowed_by_name_and_reported(run, runs, tmp_path):
+    folder, page = tmp_path / "r", tmp_path / "report.html"
+    line = ("eval", *PRESET[:2], "--data", runs[1], *SIMULATED, "--out", folder)
+    code, _, err = run(*line)
+    assert code == 2
+    different = "MiniLM, which compares captions by meaning, instead of EVA-CLIP-8B-plus"
+    assert f"{different}: pass --allow-differences" in err
+    assert not folder.exists()
+    code, out, err = run(*line, "--allow-differences")
+    assert code == 0, err
+    assert f"**r** differs from the paper:\n- {different}\n" in out
+    code, out, _ = run("report", folder, "--data", runs[1], "--html", page, "--json")
+    assert code == 0
+    assert json.loads(out)["reports"][0]["spec"]["differences"] == [different]
+    assert f"<li>{different}</li>" in page.read_text(encoding="utf-8")
+
+
+def test_an_encoder_that_could_be_downloaded_is_named(run, tmp_path):
+    line = ("eval", "--preset", "symphony-lvbench", *SIMULATED, "--out", tmp_path / "r")
+    code, _, err = run(*line, "--data", tmp_path)
+    assert code == 2
+    assert "run 'longtake models pull clip-vit-base-patch32', or pass --allow-differences" in err
+    code, _, err = run("eval", *LAB, "--allow-differences", "--out", tmp_path / "r")
+    assert code == 2
+    assert "need a --preset" in err
+
+
+def test_an_ablation_is_a_row_of_the_tables(run, runs, tmp_path, monkeypatch):
+    seen = []
+
+    def evaluate(solver, *_, **__):
+        seen.append(solver)
+        raise RunError("seen enough")
+
+    monkeypatch.setattr(eval_module, "evaluate", evaluate)
+    (data := tmp_path / "ego").mkdir()
+    row = {"q_uid": "u", "question": "q", **{f"option {i}": "o" for i in range(5)}}
+    (data / "subset_anno.json").write_text(json.dumps({"u": {**row, "truth": 1}}))
+    (data / "lavila_subset.json").write_text(json.dumps({"u": ["a dog"]}))
+    preset = ("--preset", "videoagent-egoschema", "--ablation", "no-self-evaluation")
+    given = ("--allow-differences", "--data", data, *SIMULATED, "--out", tmp_path / "r")
+    _, _, err = run("eval", *preset, *given)
+    assert "seen enough" in err
+    assert seen[0].ablation == "no-self-evaluation"
+    assert seen[0].session.method("videoagent").self_evaluation is False
+
+
 def test_a_row_of_a_paper_is_repeated_beside_its_published_figure(run, runs, tmp_path):
-    asked = ("reproduce", "videoagent", "--table", "3", "--data", runs[1], *SIMULATED)
+    allowed = (*SIMULATED, "--allow-differences")
+    asked = ("reproduce", "videoagent", "--table", "3", "--data", runs[1], *allowed)
     code, out, _ = run(*asked, "--dry-run")
     assert code == 0
-    assert f"--data {runs[1]} --model lab/acuity=1 --out repro/videoagent/3/1-videoagent" in out
+    options = "--model lab/acuity=1 --allow-differences"
+    assert f"--data {runs[1]} {options} --out repro/videoagent/3/1-videoagent" in out
     assert "VideoAgent: 71.3 %" in out
     code, out, err = run(*asked, "--out", tmp_path / "repro")
     assert code == 0, err
@@ -166,6 +218,7 @@ def test_a_row_that_fails_is_reported_and_the_rest_goes_on(run, tmp_path):
         (("videoagent", "--table", "99", "--dry-run"), "unknown table"),
         (("videoagent", "--table", "5", "--row", "7", "--dry-run"), "no row 7"),
         (("videoagent", "--row", "1", "--dry-run"), "--row needs --table"),
+        (("videoagent", "--ablation", "help"), "'help'; it has: 1-round, 11-uniform-frames"),
         (("nobody", "--dry-run"), "nobody"),
     ],
 )

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from longtake.cli.reproduce import estimate
+from longtake.config import PerceptionSettings
 from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals.benchmarks import about
 from longtake.methods.base import configure
+from longtake.perception.cards import CARDS, WHISPER
+from longtake.perception.encoders import card_folder
 from longtake.registry import methods
 
 CELLS = [
@@ -32,7 +37,11 @@ def test_every_row_of_a_table_can_be_configured(cell):
     assert 0 < cell.published < 100
     configure(methods.get(experiment.method), experiment.fields)
     assert "a question" in estimate(cell)
-    assert experiment.command()[:3] == ["longtake", "eval", experiment.benchmark]
+    assert experiment.command()[:4] == ["longtake", "eval", "--preset", experiment.name]
+    # the command leads back to the same experiment
+    if not cell.cannot and experiment.ablation:
+        again = presets.read(experiment.name, experiment.ablation)
+        assert again == replace(experiment, published=again.published)
 
 
 def test_a_row_changes_its_fields_alone():
@@ -40,8 +49,67 @@ def test_a_row_changes_its_fields_alone():
     usual = presets.read("videoagent-egoschema")
     assert rows["VideoAgent"].command() == usual.command()
     ablated = rows["without segment selection"]
-    assert ablated.command() == usual.command("--set", "videoagent.segment_selection=false")
-    assert ablated.models == usual.models
+    assert ablated.command() == usual.command("--ablation", "no-segment-selection")
+    assert ablated.fields == {**usual.fields, "segment_selection": False}
+    assert (ablated.models, ablated.encoders) == (usual.models, usual.encoders)
+
+
+def test_an_ablation_has_the_figure_of_its_row_and_an_unknown_one_lists_all():
+    (figure,) = presets.read("videodetective-videomme-long", "no-propagation").published
+    assert (figure.accuracy, figure.where) == (51.4, "VideoDetective, Table 3")
+    with pytest.raises(ConfigError, match=r"'help'; it has: .*no-propagation, no-decomposition"):
+        presets.read("videodetective-videomme-long", "help")
+    with pytest.raises(ConfigError, match="it has: none"):
+        presets.read("symphony-lvbench", "help")
+
+
+@pytest.fixture
+def downloaded(tmp_path):
+    """A cache in which the files of all encoders are, as far as their names go."""
+    for files in (*CARDS.values(), WHISPER):
+        for file in files.files:
+            path = card_folder(files.name, tmp_path) / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_a_preset_uses_the_nearest_encoders_that_are_downloaded(name, downloaded):
+    preset = presets.read(name)
+    assert preset.encoders
+    chosen, differences, missing = preset.perception(PerceptionSettings(), downloaded)
+    assert not missing
+    for encoder in preset.encoders:
+        if encoder.nearest:
+            assert getattr(chosen, encoder.setting) == encoder.nearest
+    differing = [each for each in preset.encoders if not each.same]
+    assert differences == [f"{e.nearest or e.ours} instead of {e.paper}" for e in differing]
+
+
+def test_without_them_what_is_configured_is_a_difference(tmp_path):
+    preset = presets.read("videodetective-lvbench")
+    usual = PerceptionSettings(reader=False)
+    assert preset.perception(usual, tmp_path) == (
+        usual,
+        [
+            "conse instead of SigLIP-SO400M-patch14-384",
+            "moonshine instead of Whisper (size not stated)",
+            "nothing instead of EasyOCR",
+        ],
+        ["siglip2-base-patch16-224", "whisper"],
+    )
+
+
+def test_what_the_user_chose_stays_and_may_be_the_papers_own(downloaded):
+    preset = presets.read("videodetective-lvbench")
+    own = PerceptionSettings(images="transformers", images_folder="m/siglip-so400m-patch14-384")
+    chosen, differences, _ = preset.perception(own, downloaded)
+    assert chosen.images == "transformers"
+    assert differences == ["RapidOCR instead of EasyOCR"]
+    other = replace(own, images_folder="m/siglip2")
+    _, differences, _ = preset.perception(other, downloaded)
+    assert differences[0] == "transformers, m/siglip2 instead of SigLIP-SO400M-patch14-384"
 
 
 def test_figures_of_a_preset_are_those_of_the_main_table():

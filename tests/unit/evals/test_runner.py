@@ -15,11 +15,14 @@ import pytest
 from processes import SECRET, Captions, masked
 
 from longtake._util.process_pool import spawn
-from longtake.config import AnswerSettings, Settings
+from longtake.config import AnswerSettings, PerceptionSettings, Settings
 from longtake.config.entries import OpenAIEntry
 from longtake.errors import LongtakeError, RunError
 from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion
-from longtake.evals.runner import Solver, evaluate, specify
+from longtake.evals.benchmarks.files import FilmSource
+from longtake.evals.benchmarks.films import FilmFiles
+from longtake.evals.benchmarks.lab import LabSource
+from longtake.evals.runner import Solver, collect, evaluate, specify
 from longtake.evals.runs import RunFolder, differences
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
@@ -57,6 +60,20 @@ def test_every_question_is_asked_once_and_scored(tmp_path):
     assert len(log.read_text().splitlines()) == 6
     assert all(len(pids) == 1 for pids in workers.values())
     assert str(os.getpid()) not in {pid for pids in workers.values() for pid in pids}
+
+
+def test_films_are_opened_with_the_settings_of_the_run(tmp_path):
+    settings = Settings(perception=PerceptionSettings(images="clip-vit-base-patch32"))
+    asking = Solver("blind", Session(settings))
+    seen = []
+
+    def ask_all(_solver, source, _questions):
+        seen.append(source.settings.perception.images)
+        return iter(())
+
+    for source in (FilmSource(tmp_path), FilmFiles({}), LabSource()):
+        collect(asking, Benchmark("toy", [], source), ask_all=ask_all)
+    assert seen == ["clip-vit-base-patch32"] * 3
 
 
 def test_errors_are_results_and_count_as_wrong(tmp_path):

@@ -64,7 +64,10 @@ class LabelledQuestion:
 
 
 class VideoSource(Protocol):
-    """Opens videos for solvers. It is pickled and sent to their processes, so it holds no label."""
+    """Opens videos for solvers. It is pickled and sent to their processes, so it holds no label.
+
+    If it is a dataclass with a field ``settings``, it opens them with the settings of the run.
+    """
 
     def footage(self, video: str) -> Footage:
         """The video with that name."""

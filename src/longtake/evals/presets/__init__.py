@@ -1,20 +1,25 @@
 """The papers' experiments and tables: one TOML file per paper, with the published figures.
 
 An experiment is what a preset of ``longtake eval`` runs. A row of a table is an experiment for each
-of the table's columns, with other fields, models or another method where the row says so.
+of the table's columns, with other fields, models or another method where the row says so. A row
+with other fields, encoders or another method is an ablation, which has a name.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from longtake.errors import unknown
+from longtake.config import PerceptionSettings
+from longtake.errors import ConfigError, unknown
 from longtake.methods.base import FULL
+from longtake.perception.loader import is_downloaded
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,33 @@ class Published:
 
 
 @dataclass(frozen=True)
+class PaperEncoder:
+    """What a paper sees, reads or hears with, and the nearest that longtake has."""
+
+    setting: str
+    """The field of ``[perception]`` that chooses ours."""
+    paper: str
+    """As the paper names it, and what it does not state."""
+    nearest: str = ""
+    """The value of the setting that comes nearest; empty: there is no choice."""
+    same: bool = False
+    """Whether that is the paper's encoder, as far as the paper names it."""
+    ours: str = ""
+    """What is used where there is no choice."""
+
+    def used(self, perception: PerceptionSettings) -> str:
+        """What the settings use in its place; empty if that is the paper's encoder."""
+        chosen = getattr(perception, self.setting)
+        if not self.nearest:
+            return self.ours if chosen else "nothing"
+        # PyTorch runs any model of this shape from a folder, which is named as the model is
+        folder = Path(getattr(perception, f"{self.setting}_folder", ""))
+        if chosen == "transformers":
+            return "" if folder.name.lower() == self.paper.lower() else f"transformers, {folder}"
+        return "" if self.same and chosen == self.nearest else str(chosen)
+
+
+@dataclass(frozen=True)
 class EvalPreset:
     """What to run, and what is known about the original experiment."""
 
@@ -48,8 +80,9 @@ class EvalPreset:
     """Options of the benchmark, such as the split."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the method."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """Other settings, such as the encoder."""
+    encoders: tuple[PaperEncoder, ...] = ()
+    ablation: str = ""
+    """The name of the row that it belongs to, if that changes more than the models."""
     models: tuple[str, ...] = ()
     """The paper's models in the notation of ``--model``, if a public server offers them.
 
@@ -61,16 +94,37 @@ class EvalPreset:
     """The mean length of its videos, likewise."""
     published: tuple[Published, ...] = ()
 
+    @property
+    def perceives(self) -> str:
+        """Its encoders, and ours for them."""
+        pairs = [f"{each.nearest or each.ours} for {each.paper}" for each in self.encoders]
+        return ", ".join(pairs)
+
     def command(self, *more: str) -> list[str]:
         """The command line that runs it, without the files."""
-        line = ["longtake", "eval", self.benchmark, "--method", self.method, "--no-verify"]
-        for option, value in self.options.items():
-            line += ["--of", f"{option}={value}"]
-        settings = {f"{self.method}.{name}": value for name, value in self.fields.items()}
-        for key, value in {**settings, **self.settings}.items():
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            line += ["--set", f"{key}={text}"]
-        return [*line, *more]
+        ablation = ["--ablation", self.ablation] if self.ablation else []
+        return ["longtake", "eval", "--preset", self.name, *ablation, *more]
+
+    def perception(
+        self, settings: PerceptionSettings, cache: Path
+    ) -> tuple[PerceptionSettings, list[str], list[str]]:
+        """The settings with the paper's encoders or the nearest, as far as they are downloaded.
+
+        Also the differences that remain, and what could be downloaded. What the user has chosen
+        stays.
+        """
+        differences, missing = [], []
+        for encoder in self.encoders:
+            usual = getattr(PerceptionSettings(), encoder.setting)
+            if encoder.nearest and getattr(settings, encoder.setting) == usual:
+                if is_downloaded(encoder.nearest, cache):
+                    chosen: dict[str, Any] = {encoder.setting: encoder.nearest}
+                    settings = replace(settings, **chosen)
+                else:
+                    missing.append(encoder.nearest)
+            if used := encoder.used(settings):
+                differences.append(f"{used} instead of {encoder.paper}")
+        return settings, differences, missing
 
 
 @dataclass(frozen=True)
@@ -123,12 +177,14 @@ def read_paper(name: str) -> Paper:
         raise unknown("paper", name, papers())
     file = resources.files(__name__) / f"{name}.toml"
     data = tomllib.loads(file.read_text(encoding="utf-8"))
+    usual = data.get("encoders", {})
     experiments = {
         key: EvalPreset(
             name=key,
             method=data["method"],
             fields={"preset": "paper"},
             models=tuple(given.pop("models", ())),
+            encoders=_encoders({**usual, **given.pop("encoders", {})}),
             **given,
         )
         for key, given in data.get("experiments", {}).items()
@@ -150,18 +206,34 @@ def _cells(table: Mapping[str, Any], experiments: Mapping[str, EvalPreset]) -> I
         for column, published in zip(table["columns"], row["published"], strict=True):
             experiment = experiments[column]
             method = row.get("method", experiment.method)
-            # another method does not have the paper's fields
-            fields = experiment.fields if method == experiment.method else {"preset": FULL}
+            # another method does not have the paper's fields, and does not search
+            same_method = method == experiment.method
+            encoders = experiment.encoders if same_method else ()
+            changes = row.keys() & {"method", "fields", "encoders"}
             experiment = replace(
                 experiment,
                 method=method,
-                fields={**fields, **row.get("fields", {})},
-                settings=row.get("settings", {}),
+                fields={
+                    **(experiment.fields if same_method else {"preset": FULL}),
+                    **row.get("fields", {}),
+                },
+                encoders=_encoders(row["encoders"]) if "encoders" in row else encoders,
+                departs=experiment.departs if same_method else "",
                 used=row.get("used", experiment.used),
                 models=() if "used" in row else experiment.models,
+                ablation=_slug(row["row"]) if changes else "",
             )
             if not math.isnan(published):
                 yield TableCell(row["row"], number, experiment, published, row.get("cannot", ""))
+
+
+def _encoders(given: Mapping[str, Mapping[str, Any]]) -> tuple[PaperEncoder, ...]:
+    return tuple(PaperEncoder(setting, **facts) for setting, facts in given.items())
+
+
+def _slug(row: str) -> str:
+    """The name of an ablation: ``without propagation`` is ``no-propagation``."""
+    return re.sub(r"[^a-z0-9.]+", "-", re.sub("^without ", "no ", row.lower())).strip("-")
 
 
 def _figures(paper: str, column: str, tables: list[PaperTable]) -> Iterator[Published]:
@@ -183,9 +255,26 @@ def names() -> list[str]:
     return sorted(name for paper in papers() for name in read_paper(paper).experiments)
 
 
-def read(name: str) -> EvalPreset:
-    """Read the preset with that name."""
-    for paper in papers():
-        if name in (experiments := read_paper(paper).experiments):
-            return experiments[name]
+def read(name: str, ablation: str | None = None) -> EvalPreset:
+    """Read the preset with that name, or one of its ablations with the figures of that row."""
+    for paper in map(read_paper, papers()):
+        if name in paper.experiments:
+            return paper.experiments[name] if ablation is None else _ablated(paper, name, ablation)
     raise unknown("preset", name, names())
+
+
+def _ablated(paper: Paper, name: str, ablation: str) -> EvalPreset:
+    rows: dict[str, tuple[PaperTable, TableCell]] = {}
+    for table in paper.tables:
+        for cell in table.cells:
+            if cell.experiment.name == name and cell.experiment.ablation:
+                rows.setdefault(cell.experiment.ablation, (table, cell))
+    if ablation not in rows:
+        # all of them: their names cannot be guessed
+        listed = ", ".join(rows) or "none"
+        raise ConfigError(f"{name} has no ablation {ablation!r}; it has: {listed}", key=ablation)
+    table, cell = rows[ablation]
+    if cell.cannot:
+        raise ConfigError(f"{name}, {cell.row}: {cell.cannot}", key=ablation)
+    figure = Published(cell.published, cell.row, f"{paper.paper}, {_named(table.table)}")
+    return replace(cell.experiment, published=(figure,))
