@@ -104,12 +104,6 @@ $(CLIENTS)/lmms-eval/.ready: tests/clients/requirements/lmms-eval.txt
 	$(CLIENT_PIP) -r $<
 	touch $@
 
-# Plugins run inside these programs, so longtake is installed beside them.
-$(CLIENTS)/plugins/.ready: pyproject.toml
-	$(PYTHON) -m venv $(@D)
-	$(CLIENT_PIP) inspect-ai==0.3.285 llm==0.36 --editable ".[inspect,llm]"
-	touch $@
-
 $(CLIENTS)/frameworks/.ready:
 	$(PYTHON) -m venv $(@D)
 	$(CLIENT_PIP) langchain-openai==1.7.3 llama-index-llms-openai-like==0.8.1
@@ -125,14 +119,12 @@ $(CLIENTS)/VLMEvalKit/.ready: $(CLIENTS)/VLMEvalKit-source/requirements.txt
 vlmevalkit: $(VENV)/.ready $(CLIENTS)/VLMEvalKit/.ready  ## the same through VLMEvalKit's run.py: needs its source and 8 GB
 	$(BIN)/python tests/clients/harness.py --client VLMEvalKit --python $(CLIENTS)/VLMEvalKit/bin/python
 
-ENVIRONMENTS := litellm lmms-eval plugins frameworks
+ENVIRONMENTS := litellm lmms-eval frameworks
 
 clients: $(VENV)/.ready $(ENVIRONMENTS:%=$(CLIENTS)/%/.ready)  ## a lab film as a benchmark, through real clients
 	$(BIN)/python tests/clients/harness.py --client openai --python $(BIN)/python
 	$(BIN)/python tests/clients/harness.py --client litellm --python $(CLIENTS)/litellm/bin/python
 	$(BIN)/python tests/clients/harness.py --client lmms-eval --python $(CLIENTS)/lmms-eval/bin/python
-	$(BIN)/python tests/clients/harness.py --client inspect-ai --python $(CLIENTS)/plugins/bin/python
-	$(BIN)/python tests/clients/harness.py --client llm --python $(CLIENTS)/plugins/bin/python
 	$(BIN)/python tests/clients/harness.py --client langchain-openai --python $(CLIENTS)/frameworks/bin/python
 	$(BIN)/python tests/clients/harness.py --client llama-index-llms-openai-like --python $(CLIENTS)/frameworks/bin/python
 

@@ -10,10 +10,10 @@ import pytest
 
 import longtake
 
-# plugins import the programs that they are for; tests/clients/test_plugins.py has stand-ins
-LEFT_OUT = {"longtake.__main__", "longtake.plugins.inspect", "longtake.plugins.llm"}
 MODULES = [
-    m.name for m in pkgutil.walk_packages(longtake.__path__, "longtake.") if m.name not in LEFT_OUT
+    module.name
+    for module in pkgutil.walk_packages(longtake.__path__, "longtake.")
+    if module.name != "longtake.__main__"
 ]
 
 

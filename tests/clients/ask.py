@@ -4,9 +4,7 @@ Runs in the client's environment: ``python ask.py FOLDER ADDRESS METHOD CLIENT K
 """
 
 import json
-import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 FORM = "Answer with the option's letter from the given choices directly."
@@ -47,23 +45,6 @@ def llama_index_llms_openai_like(address, key, model, video, text):
     name = Path(video["video_url"]["url"]).name
     chat = OpenAILike(model=model, api_base=address, api_key=key, is_chat_model=True, timeout=600)
     return chat.chat([ChatMessage(role="user", content=f"film:{name} {text}")]).message.content
-
-
-def llm(_address, _key, model, video, text):
-    import llm
-
-    film = llm.Attachment(path=video["video_url"]["url"].removeprefix("file://"))
-    given = {"model": os.environ["LAB_MODEL"], "verify": False, "evidence": False}
-    response = llm.get_model(model).prompt(text, attachments=[film], **given)
-    said, prompt = response.text(), response.prompt
-    record({"prompt": prompt.prompt, "attachments": [asdict(film)], "options": given})
-    return said
-
-
-def record(given):
-    """Keep what a plugin was given, if the harness asks for it."""
-    if "RECORD" in os.environ:
-        Path(os.environ["RECORD"]).write_text(json.dumps(given))
 
 
 def main():

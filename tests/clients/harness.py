@@ -79,8 +79,6 @@ def served(folder: Path):
 
 def environment() -> dict[str, str]:
     own = {"LONGTAKE_CACHE": str(BUILD / "cache"), "LONGTAKE_SERVE_TOKEN": TOKEN}
-    # plugins send no request: they write down what they were given
-    own |= {"LAB_MODEL": MODEL, "RECORD": str(BUILD / "given.json")}
     return {**os.environ, **own}
 
 
@@ -161,21 +159,6 @@ def lmms_eval(python: Path, folder: Path, address: str, method: str) -> float:
     return float(match[1])
 
 
-def inspect_ai(python: Path, folder: Path, _address: str, method: str) -> float:
-    command = [python, "-m", "inspect_ai", "eval", "inspect_task.py", "--model", "none/none"]
-    command += ["--solver", f"longtake/{method}", "-S", f"model={MODEL}", "-S", "verify=false"]
-    command += ["-T", f"folder={folder}", "--max-samples", "1", "--log-dir", BUILD / "inspect"]
-    own = {**environment(), "PYTHONPATH": "", "INSPECT_DISPLAY": "plain"}
-    # it takes task files by relative path alone
-    run = subprocess.run(command, env=own, cwd=HERE, capture_output=True, text=True)
-    match = re.search(r"^accuracy\s+([\d.]+)", run.stdout, re.M)
-    if match is None:
-        raise SystemExit(
-            f"inspect_ai printed no accuracy:\n{run.stdout[-3000:]}{run.stderr[-3000:]}"
-        )
-    return float(match[1])
-
-
 def vlmevalkit(python: Path, folder: Path, address: str, method: str) -> float:
     """Its own ``run.py`` on its own Video-MME, whose questions and film are the lab's."""
     cache = BUILD / "huggingface"
@@ -204,8 +187,8 @@ def script(client: str):
     return run
 
 
-SCRIPTED = ("litellm", "openai", "langchain-openai", "llama-index-llms-openai-like", "llm")
-CLIENTS = {"lmms-eval": lmms_eval, "inspect-ai": inspect_ai, "VLMEvalKit": vlmevalkit}
+SCRIPTED = ("litellm", "openai", "langchain-openai", "llama-index-llms-openai-like")
+CLIENTS = {"lmms-eval": lmms_eval, "VLMEvalKit": vlmevalkit}
 CLIENTS |= {client: script(client) for client in SCRIPTED}
 """By distribution, each with a function that returns the accuracy of a method."""
 
@@ -219,16 +202,11 @@ def version(python: Path, client: str) -> str:
     return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.strip()
 
 
-def keep(name: str, client: str, folder: Path, bodies: list[bytes]) -> None:
-    """Write the first request, or what the plugin was given, as a fixture."""
-    if bodies:
-        made = {"made_by": name, "body": json.loads(bodies[0])}
-        place = HERE / "recorded"
-    else:
-        made = {"made_by": name, "given": json.loads((BUILD / "given.json").read_text())}
-        place = HERE / "recorded" / "plugins"
-    text = json.dumps(made, indent=1).replace(str(folder), "/data")
-    (place / f"{client}.json").write_text(text + "\n")
+def keep(name: str, client: str, folder: Path, body: bytes) -> None:
+    """Write the first request as a fixture."""
+    text = json.dumps({"made_by": name, "body": json.loads(body)}, indent=1)
+    file = HERE / "recorded" / f"{client}.json"
+    file.write_text(text.replace(str(folder), "/data") + "\n")
 
 
 def main() -> None:
@@ -249,7 +227,7 @@ def main() -> None:
             print(f"{name}: longtake/{method} {theirs:.3f}; longtake eval {own:.3f}", flush=True)
             unequal |= abs(own - theirs) > 1e-3
     if given.record:
-        keep(name, given.client, folder, bodies)
+        keep(name, given.client, folder, bodies[0])
     raise SystemExit(int(unequal))
 
 

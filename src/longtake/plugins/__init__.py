@@ -1,1 +1,0 @@
-"""Methods inside other programs, which find these modules through their entry points."""
