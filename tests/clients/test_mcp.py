@@ -107,18 +107,7 @@ async def refused(client, film):
         assert re.search(words, result.content[0].text), result.content[0].text
 
 
-async def answer_page(client, film):
-    """A host that shows pages finds the page of the answer, and the clips that it plays."""
-    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    uri = tools["wait"].meta["ui"]["resourceUri"]
-    (listed,) = [each for each in (await client.list_resources()).resources if each.uri == uri]
-    assert (listed.mime_type, uri[:5]) == ("text/html;profile=mcp-app", "ui://")
-    (page,) = (await client.read_resource(uri)).contents
-    assert page.mime_type == "text/html;profile=mcp-app"
-    assert page.text.startswith("<!doctype html>")
-    # it works without any network
-    assert "http" not in page.text.replace("http-equiv", "")
-    assert client.server_capabilities.extensions == {"io.modelcontextprotocol/ui": {}}
+async def clips(client, film):
     clip = (await client.read_resource(f"film://{film}/clip/3/6")).contents[0]
     assert (clip.mime_type, base64.b64decode(clip.blob)[4:8]) == ("video/mp4", b"ftyp")
     for wrong in ("3/99", "6/3", "-1/2", "nan/2", "x/2"):
@@ -137,7 +126,7 @@ def test_over_http(address, films):
             film = await exercise(client, films)
             await asked(client, film)
             await refused(client, film)
-            await answer_page(client, film)
+            await clips(client, film)
             text = await client.read_resource(f"film://{film}/transcript")
             assert text.contents[0].text.startswith("<material")
             frame = await client.read_resource(f"film://{film}/frame/12.5")

@@ -18,7 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TypeVar
 
-from mcp.server.apps import Apps
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
@@ -276,18 +275,8 @@ def _chapters(film: Film) -> list[str]:
     return chapters
 
 
-ANSWER_PAGE = "ui://longtake/answer.html"
 LONGEST_CLIP = 20.0
 """Seconds of a clip: it travels through the host as base64."""
-
-
-def pages() -> Apps:
-    """The page on which hosts that show pages (MCP Apps) show the cited answer."""
-    apps = Apps()
-    html = Path(__file__).with_name("answer.html").read_text(encoding="utf-8")
-    # no domains are declared: it loads nothing, and talks to nobody but the host
-    apps.add_html_resource(ANSWER_PAGE, html, name="answer", title="Answer", prefers_border=True)
-    return apps
 
 
 def add_resources(server: MCPServer, state: ServerState) -> None:
@@ -350,11 +339,7 @@ def build_mcp(state: ServerState) -> MCPServer:
     """The server with its tools and resources."""
     # it sets up logging for the whole process, and would log every session
     server = MCPServer(
-        "longtake",
-        version=__version__,
-        instructions=INSTRUCTIONS,
-        log_level="WARNING",
-        extensions=[pages()],
+        "longtake", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
     )
     _add_looking(server, state)
     _add_asking(server, state)
@@ -495,7 +480,7 @@ def _add_asking(server: MCPServer, state: ServerState) -> None:
         """
         return RunReference(handle=call(lambda: state.start_extract(film, columns)).id)
 
-    @server.tool(annotations=READS, meta={"ui": {"resourceUri": ANSWER_PAGE}})
+    @server.tool(annotations=READS)
     async def wait(
         handle: Annotated[str, Field(max_length=64)],
         context: Context,
