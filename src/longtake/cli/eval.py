@@ -439,13 +439,16 @@ def _published(scored: Sequence[RunReport]) -> Mapping[str, Sequence[Published]]
 
 def _submit(scored: Sequence[RunReport], file: Path) -> None:
     name = scored[0].spec["benchmark"]["name"]
-    columns = about(name).submission
-    if columns is None:
+    write = about(name).submission
+    if write is None:
         raise ConfigError(f"{name}: its authors accept no submission file")
     if len(scored) > 1:
         raise ConfigError("--submission takes one run")
-    check_place(file, Kind("a submission", (",".join(columns).encode(),)))
-    write_text(file, reports.submission(scored[0], columns))
+    text = write(reports.answers(scored[0]))
+    # the names of the fields, or the first question
+    begins = text.splitlines()[0].partition(":")[0]
+    check_place(file, Kind("a submission", (begins.encode(),)))
+    write_text(file, text)
 
 
 @click.command()

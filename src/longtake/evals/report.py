@@ -299,21 +299,13 @@ def _plain(report: RunReport) -> dict[str, Any]:
     }
 
 
-def submission(report: RunReport, columns: tuple[str, str]) -> str:
-    """The CSV file that a benchmark's authors score: question and number of the option.
-
-    Options are counted from 0; -1 means that none was chosen.
-    """
+def answers(report: RunReport) -> list[tuple[LabelledQuestion, str | None]]:
+    """Every question of a run with the letter of its answer, for a submission."""
     have = len(report.rows)
     if have < report.total:
         problem = f"{have} of {report.total} results; a submission needs them all"
         raise RunError(f"{report.name} has {problem}")
-    lines = [",".join(columns)]
-    for item, row in zip(report.items, report.rows, strict=True):
-        choice = row.get("choice")
-        number = item.asked.question.letters.index(choice) if choice else -1
-        lines.append(f"{item.asked.id},{number}")
-    return "\n".join(lines) + "\n"
+    return [(item, row.get("choice")) for item, row in zip(report.items, report.rows, strict=True)]
 
 
 def markdown(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from films import pictures, x264
 
+from longtake import cli
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import about, load
 from longtake.evals.benchmarks.mlvu import DEV
+from longtake.evals.report import markdown, read
+from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import by_tag
 from longtake.registry import benchmarks
+from longtake.types import Usage
 from longtake.video.clip import write_film
 
 
@@ -242,3 +247,78 @@ def test_lab_captions_say_everything_that_is_visible():
     (caption,) = footage.captions([0.0])
     assert "This is the " in caption
     assert footage.embeddings().shape[0] == 300
+
+
+AUTHORS = json.loads(
+    (Path(__file__).parents[2] / "fixtures" / "authors_scores.json").read_text(encoding="utf-8")
+)
+
+
+def scored(name, folder, answers):
+    """The report of a run with these answers; an empty one is an abstention."""
+    benchmark = load(name, folder, {})
+    run = RunFolder(folder / "run")
+    asked = {"name": name, "files": dict(benchmark.files), "options": {}}
+    spec = {"benchmark": asked, "method": {"name": "m"}, "models": {}, "seed": 0}
+    run.open({**spec, "questions": len(answers)}, resume=False)
+    for item in benchmark.items:
+        choice = answers[item.asked.id] or None
+        status = "answered" if choice else "abstained"
+        row = {"id": item.asked.id, "video": item.asked.video, "status": status, "choice": choice}
+        run.append({**row, "text": "", "usage": asdict(Usage())})
+    return read(run, benchmark)
+
+
+def test_lvbench_scores_and_answers_are_those_of_its_authors(tmp_path):
+    given = AUTHORS["lvbench"]
+    lines = "".join(json.dumps(video) + "\n" for video in given["videos"])
+    (tmp_path / "video_info.meta.jsonl").write_text(lines)
+    report = scored("lvbench", tmp_path, given["answers"])
+    ours = {kind: rate.value for kind, rate in report.tags()["type"].items()}
+    ours["acc"] = report.scored.accuracy.value
+    assert ours == pytest.approx(given["authors"])
+    # what their script was given
+    file = tmp_path / "answers.json"
+    line = ["report", str(report.folder), "--data", str(tmp_path), "--submission", str(file)]
+    for _ in range(2):
+        assert cli.run(line) == 0
+        assert json.loads(file.read_text()) == given["answers"]
+    # a file of something else is kept
+    file.write_text('{"id": "0"}')
+    assert cli.run(line) == 2
+    assert file.read_text() == '{"id": "0"}'
+
+
+def test_mlvu_scores_are_those_of_its_authors(tmp_path):
+    given = AUTHORS["mlvu"]
+    for name, rows in given["files"].items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows))
+    report = scored("mlvu", tmp_path, given["answers"])
+    theirs = dict(given["authors"])
+    mean = theirs.pop("Avg")
+    assert f"| mean of 7 groups | {mean:.1f}% |" in markdown([report])
+    ours = {kind: 100 * rate.value for kind, rate in report.tags()["type"].items()}
+    assert ours == pytest.approx(theirs)
+
+
+def test_mlvu_answers_are_submitted_as_its_authors_expect(tmp_path):
+    row = {"video": "v.mp4", "question": "Q?", "candidates": ["x", "y"], "question_type": "ego"}
+    rows = [{**row, "question_id": f"AR_{number}"} for number in range(2)]
+    (tmp_path / "test_multi_choice_tasks.json").write_text(json.dumps(rows))
+    questions = load("mlvu", tmp_path, {"split": "test"}).items
+    text = about("mlvu").submission(list(zip(questions, ("B", None), strict=True)))
+    assert json.loads(text) == [
+        {"question_id": "AR_0", "question_type": "ego", "option": "B"},
+        {"question_id": "AR_1", "question_type": "ego", "option": ""},
+    ]
+
+
+def test_videomme_scores_are_those_of_its_authors_but_for_questions_without_an_answer(tmp_path):
+    given = AUTHORS["videomme"]
+    (tmp_path / "videomme.json").write_text(json.dumps(given["rows"]))
+    report = scored("videomme", tmp_path, given["answers"])
+    ours = {name: 100 * rate.value for name, rate in report.tags()["duration"].items()}
+    assert ours == pytest.approx({"short": 66.7, "medium": 66.7, "long": 50.0}, abs=0.05)
+    # theirs leaves the one without an answer out: 3 of 5 instead of 3 of 6
+    assert given["authors"] == {"short": 66.7, "medium": 66.7, "long": 60.0, "overall": 64.7}
+    assert 100 * sum(report.scored.right) / report.given == pytest.approx(64.7, abs=0.05)

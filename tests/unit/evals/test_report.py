@@ -13,6 +13,7 @@ import pytest
 from longtake.errors import MissingExtra, RunError
 from longtake.evals import report
 from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion
+from longtake.evals.benchmarks.short_clips import egoschema_submission
 from longtake.evals.presets import Published
 from longtake.evals.report import html_report, markdown
 from longtake.evals.runs import RunFolder, list_errors
@@ -142,14 +143,14 @@ def test_runs_without_labels_are_shown_and_can_be_submitted(tmp_path):
     assert "no public labels" in html_report([reported], beside=tmp_path, published={})
     assert "no public labels" in markdown([reported])
     assert report.plain([reported])[0]["accuracy"] is None
-    submitted = report.submission(reported, ("q_uid", "answer"))
+    submitted = egoschema_submission(report.answers(reported))
     assert submitted == "q_uid,answer\nq0,1\nq1,0\nq2,-1\nq3,1\n"
     json.dumps(report.plain([reported]))
 
 
 def test_an_unfinished_run_cannot_be_submitted(tmp_path):
     with pytest.raises(RunError, match="2 of 4"):
-        report.submission(made(tmp_path / "half", "AB"), ("q_uid", "answer"))
+        report.answers(made(tmp_path / "half", "AB"))
 
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):

@@ -135,9 +135,9 @@ class BenchmarkInfo:
     """The options it accepts, each with its meaning."""
     made: bool = False
     """Whether it is generated here and needs no files."""
-    submission: tuple[str, str] | None = None
-    """Columns of the file that its authors score: the question and the number of the option,
-    counted from 0. ``None`` if they accept no such file."""
+    submission: Callable[[Sequence[tuple[LabelledQuestion, str | None]]], str] | None = None
+    """Writes the file that its authors score, from questions and the letters of the answers.
+    ``None`` if they accept no such file."""
 
 
 def about(name: str) -> BenchmarkInfo:

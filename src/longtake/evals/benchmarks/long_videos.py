@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from longtake.evals.benchmarks import (
@@ -102,6 +102,11 @@ def _downloaded(folder: Path) -> dict[str, str]:
     return names
 
 
+def lvbench_submission(answers: Sequence[tuple[LabelledQuestion, str | None]]) -> str:
+    """JSON for its authors' ``scripts/test_acc.py``; no answer is an empty letter."""
+    return json.dumps({item.asked.id: choice or "" for item, choice in answers})
+
+
 LVBENCH = BenchmarkInfo(
     "LVBench",
     "video_info.meta.jsonl and the videos from its authors",
@@ -109,6 +114,7 @@ LVBENCH = BenchmarkInfo(
     "CC BY-NC-SA 4.0",
     verified=False,
     load=load_lvbench,
+    submission=lvbench_submission,
 )
 
 

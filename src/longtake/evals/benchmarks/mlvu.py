@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from longtake.errors import ConfigError
@@ -40,6 +41,15 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
     return Benchmark("mlvu", items, source, files.hashes, {"split": split})
 
 
+def submission(answers: Sequence[tuple[LabelledQuestion, str | None]]) -> str:
+    """JSON as its authors' ``evaluation_test/test_res.json``; no answer is an empty option."""
+    rows = [
+        {"question_id": item.asked.id, "question_type": item.tags["type"], "option": choice or ""}
+        for item, choice in answers
+    ]
+    return json.dumps(rows)
+
+
 ABOUT = BenchmarkInfo(
     "MLVU (multiple choice)",
     "annotations and videos from its authors",
@@ -48,4 +58,5 @@ ABOUT = BenchmarkInfo(
     verified=True,
     load=load,
     options={"split": "dev (default) or test"},
+    submission=submission,
 )

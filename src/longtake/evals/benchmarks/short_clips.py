@@ -7,7 +7,7 @@ five options, and each is read with films or with captions alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -116,7 +116,17 @@ def _load(
 NEXTQA_OPTIONS = {"split": "val (default) or test: the name of the CSV file"}
 NEXTGQA_OPTIONS = {"split": "val (default) or test: <split>.csv and gsub_<split>.json"}
 EGOSCHEMA_OPTIONS = {"split": "subset (default, 500 with labels) or full (5,000, for submission)"}
-EGOSCHEMA_SUBMISSION = ("q_uid", "answer")
+
+
+def egoschema_submission(answers: Sequence[tuple[LabelledQuestion, str | None]]) -> str:
+    """CSV for its Kaggle competition: options are counted from 0; -1 means that none was chosen."""
+    lines = ["q_uid,answer"]
+    for item, choice in answers:
+        number = item.asked.question.letters.index(choice) if choice else -1
+        lines.append(f"{item.asked.id},{number}")
+    return "\n".join(lines) + "\n"
+
+
 NEXTQA = BenchmarkInfo(
     "NExT-QA (multiple choice)",
     "the annotations and videos of the NExT-QA authors",
@@ -161,7 +171,7 @@ EGOSCHEMA = BenchmarkInfo(
     verified=False,
     load=partial(_load, "egoschema", _egoschema, "subset", ""),
     options=EGOSCHEMA_OPTIONS,
-    submission=EGOSCHEMA_SUBMISSION,
+    submission=egoschema_submission,
 )
 EGOSCHEMA_CAPTIONS = BenchmarkInfo(
     "EgoSchema from LaViLa captions",
@@ -172,5 +182,5 @@ EGOSCHEMA_CAPTIONS = BenchmarkInfo(
     verified=True,
     load=partial(_load, "egoschema-captions", _egoschema, "subset", "lavila_subset.json"),
     options=EGOSCHEMA_OPTIONS,
-    submission=EGOSCHEMA_SUBMISSION,
+    submission=egoschema_submission,
 )
