@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from longtake.perception.encoders import EncoderSetup
     from longtake.perception.protocols import Array
 
-ALIGNED = 128
-"""A width of which a GPU's matrix units take whole tiles."""
 _FILTERS = {2: "bilinear", 3: "bicubic"}
 """Resampling filters by their numbers in Pillow, which preprocessor files use."""
 
@@ -46,8 +44,6 @@ class TorchImageEncoder:
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self._dtype = torch.bfloat16 if self.device == "cuda" else torch.float32
         self._model = _load(name, folder, self._dtype, self.device)
-        if self.device == "cuda":
-            align_hidden_layers(self._model)
         compute = compute or Compute()
         self._batch = compute.batch or (64 if self.device == "cuda" else 4)
         self._compiled = compute.compiled
@@ -249,23 +245,3 @@ def _json(name: str, file: Path) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise ModelError(name, "refused", f"{file} is not a JSON object")
     return config
-
-
-def align_hidden_layers(model: Any) -> None:
-    """Widen the hidden layers of a vision model's MLPs to a multiple of :data:`ALIGNED`, in place.
-
-    The new units have no weights, so the results are the same, and a GPU is 6 % faster
-    (``docs/scale.md``). SigLIP-SO400M's 4,304 become 4,352.
-    """
-    from torch.nn import functional
-
-    for block in getattr(model, "vision_model", model).modules():
-        into, out = getattr(block, "fc1", None), getattr(block, "fc2", None)
-        if into is None or out is None or into.out_features != out.in_features:
-            continue
-        missing = -into.out_features % ALIGNED
-        into.weight.data = functional.pad(into.weight.data, (0, 0, 0, missing))
-        out.weight.data = functional.pad(out.weight.data, (0, missing))
-        if into.bias is not None:
-            into.bias.data = functional.pad(into.bias.data, (0, missing))
-        into.out_features = out.in_features = into.out_features + missing

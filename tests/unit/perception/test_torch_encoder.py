@@ -8,7 +8,7 @@ import tinymodels
 
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.encoders import BuiltIns, open_encoder
-from longtake.perception.torch_encoder import ALIGNED, align_hidden_layers, preprocessing
+from longtake.perception.torch_encoder import preprocessing
 from longtake.types import Frame
 
 SQUASH = {
@@ -104,42 +104,3 @@ def test_other_weights_have_another_key(folder, tmp_path):
     model.save_pretrained(other)
     first = open_encoder("transformers", BuiltIns(tmp_path), folder=folder)
     assert first.key != open_encoder("transformers", BuiltIns(tmp_path), folder=other).key
-
-
-def test_aligned_layers_give_the_same_vectors(folder, tmp_path):
-    encoder = open_encoder("transformers", BuiltIns(tmp_path), folder=folder)
-    before = encoder.images(pictures(3))
-    align_hidden_layers(encoder._model)
-    shapes = {name: part.shape for name, part in encoder._model.named_parameters()}
-    assert {shapes[name][0] % ALIGNED for name in shapes if "fc1.weight" in name} == {0}
-    assert np.allclose(encoder.images(pictures(3)), before, atol=1e-5)
-
-
-def test_aligned_layers_are_compiled_whole(folder, tmp_path):
-    torch = pytest.importorskip("torch")
-    encoder = open_encoder("transformers", BuiltIns(tmp_path), folder=folder)
-    before = encoder.images(pictures(3))
-    align_hidden_layers(encoder._model)
-    # tracing is what can break; the code that a compiler makes of it is its own affair
-    encoder._network = torch.compile(encoder._network, backend="aot_eager", fullgraph=True)
-    assert np.allclose(encoder.images(pictures(3)), before, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["clip", "dinov2"])
-def test_other_layouts_give_the_same_vectors(kind):
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(2)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-    sizes |= {"image_size": 28, "patch_size": 14}
-    if kind == "clip":
-        config = transformers.CLIPVisionConfig(intermediate_size=72, **sizes)
-        model = transformers.CLIPVisionModel(config).eval()
-    else:
-        model = transformers.Dinov2Model(transformers.Dinov2Config(**sizes)).eval()
-    values = torch.randn(2, 3, 28, 28)
-    with torch.inference_mode():
-        before = model(pixel_values=values).pooler_output
-        align_hidden_layers(model)
-        after = model(pixel_values=values).pooler_output
-    assert torch.allclose(before, after, atol=1e-5)
