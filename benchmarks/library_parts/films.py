@@ -34,7 +34,6 @@ STEP = 5
 MARK = "lab"
 """Begins the fingerprint of a film that is a script alone."""
 ENCODER = LabEncoder()
-DIMS = {"picture": ENCODER.dim, "meaning": ENCODER.dim}
 
 
 class Captioned(LabFootage):
