@@ -4,7 +4,7 @@
     python benchmarks/citations.py --out build/citations --page-only    # from what is there so far
     python benchmarks/citations.py --out build/dev --first-seed 60 --worlds 6   # other films
 
-Lab-2, 60 minutes, the films and questions of ``benchmarks/lab2.py``. Each cell is a run folder that
+60 minutes, the films and questions of ``benchmarks/lab.py``. Each cell is a run folder that
 is resumed, so the command may be stopped and started again at any time. No GPU is used; the imports
 are those of ``longtake`` without extras.
 """
@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from lab2 import FIRST_SEED, QUESTIONS, WORLDS, Cell, citations
+from lab import FIRST_SEED, QUESTIONS, WORLDS, Cell, citations
 
 from longtake.evals.benchmarks import Benchmark
 from longtake.evals.benchmarks.lab import lab

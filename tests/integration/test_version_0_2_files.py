@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from longtake.lab.profile import PROFILE
+
 ARCHIVE = Path(__file__).parents[1] / "fixtures" / "longtake-0.2.0.tar.xz"
 WRITTEN_AT = "/tmp/v02"
 """The folder in which version 0.2 wrote them; the files hold absolute paths."""
@@ -78,7 +80,16 @@ def test_trace_is_replayed(run, old):
     assert "A. Anna" in out
 
 
+def test_run_folder_of_the_laboratory_is_refused_by_its_edition(run, old):
+    code, out, err = run("report", old / "run", "--json")
+    assert (code, out) == (2, "")
+    assert "run on the questions of lab-2; score it with the version that ran it" in err
+
+
 def test_run_folder_is_reported(run, old):
+    """Its edition is written over: lab-2's questions are no longer asked."""
+    spec = old / "run" / "spec.json"
+    spec.write_text(spec.read_text().replace('"lab-2"', f'"{PROFILE.name}"'))
     code, out, err = run("report", old / "run", "--json")
     assert code == 0, err
     assert "videoagent" in out

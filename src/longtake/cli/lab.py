@@ -37,7 +37,7 @@ from longtake.evals.runner import Solver
 from longtake.evals.runs import format_mean, list_errors
 from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
 from longtake.lab.model import parse
-from longtake.lab.profile import CURRENT
+from longtake.lab.profile import PROFILE
 from longtake.plots import check_plot_path, draw_sweep
 from longtake.runner.assignment import roles_of
 from longtake.runner.session import Session
@@ -135,9 +135,9 @@ def run_command(
             measured = cell.measured
             accuracy, lead = measured.scored.accuracy, measured.lead
             say(f"acuity {cell.acuity:g}, noise {cell.noise:g}: {accuracy}, lead {lead}")
-    _show_sweep(method, cells, CURRENT.hash, as_json)
+    _show_sweep(method, cells, PROFILE.hash, as_json)
     if plot is not None:
-        title = f"{method} minus uniform at equal frames, points ({CURRENT.hash})"
+        title = f"{method} minus uniform at equal frames, points ({PROFILE.hash})"
         draw_sweep([cell.plain() for cell in cells], plot, title=title)
 
 

@@ -13,7 +13,7 @@ from longtake.evals.runner import AskAll, Scored, Solver, evaluate
 from longtake.evals.runs import list_errors
 from longtake.evals.scoring import Difference, Rate, by_tag, paired
 from longtake.lab.model import LabModel, parse
-from longtake.lab.profile import CURRENT, profile_named
+from longtake.lab.profile import PROFILE
 from longtake.runner.assignment import ModelAssignment, RoleAssignment
 from longtake.runner.session import Session
 
@@ -94,7 +94,7 @@ def with_profile_model(assignment: ModelAssignment, method: str) -> ModelAssignm
     models = [_of_profile(model) for model in assignment.models]
     if not assignment.everyone:
         # in front, because a model named later for a role takes precedence
-        models = [LabModel.of(CURRENT.name).name, *models]
+        models = [LabModel.of(PROFILE.name).name, *models]
     return replace(assignment, models=tuple(models)).among((method, BASELINE))
 
 
@@ -105,7 +105,7 @@ def _of_profile(model: str) -> str:
     is_simulated = prefix and (not role or role.endswith("="))
     if not is_simulated or is_named:
         return model
-    return f"{role}{LAB}profile={CURRENT.name},{parameters}"
+    return f"{role}{LAB}profile={PROFILE.name},{parameters}"
 
 
 def check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:
@@ -179,7 +179,7 @@ def with_acuity(assignment: ModelAssignment, acuity: float) -> ModelAssignment:
             )
         model = parse(name.removeprefix(LAB))
         # an acuity that was asked for must not be replaced in silence
-        if model.acuity != profile_named(model.profile).model.acuity:
+        if model.acuity != PROFILE.model.acuity:
             given = RoleAssignment(role, name)
             raise ConfigError(
                 f"--sweep sets the acuity itself; leave it out of --model {given}", key=name

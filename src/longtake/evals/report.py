@@ -25,7 +25,7 @@ from longtake.evals.presets import Published
 from longtake.evals.runner import Scored, file_name, score
 from longtake.evals.runs import ResultFigures, RunFolder, format_mean, list_errors
 from longtake.evals.scoring import Difference, Rate, accuracy, by_tag, paired
-from longtake.lab.profile import CURRENT
+from longtake.lab.profile import PROFILE
 from longtake.plots import Mark
 from longtake.types import GIVEN
 
@@ -405,10 +405,10 @@ def questions_of(folder: RunFolder, data: Sequence[Path]) -> Benchmark:
 def recorded_options(asked: Mapping[str, Any]) -> dict[str, str]:
     """The options that a run's benchmark was loaded with."""
     options = dict(asked["options"])
-    # version 0.2 had two editions of the laboratory, and named the one it used
-    edition = options.pop("profile", asked.get("profile", CURRENT.name))
-    if edition != CURRENT.name:
-        raise RunError(f"run on the questions of {edition}; use longtake 0.2 to score it")
+    # version 0.2 had two editions of the laboratory, and an option for the one it used
+    edition = options.pop("profile", asked.get("profile", PROFILE.name))
+    if edition != PROFILE.name:
+        raise RunError(f"run on the questions of {edition}; score it with the version that ran it")
     return options
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from longtake.errors import ConfigError
 from longtake.lab.drawing import Painter
-from longtake.lab.profile import CURRENT, PROFILE, numbers
+from longtake.lab.profile import PROFILE, numbers
 from longtake.lab.questions import LabQuestion, make_questions, questions_json
 from longtake.lab.world import Script, dump, make_script
 from longtake.types import Pixels
@@ -149,7 +149,7 @@ def summary(world: World) -> str:
         {
             "seed": script.seed,
             "minutes": script.minutes,
-            "profile": CURRENT.hash,
+            "profile": PROFILE.hash,
             "episodes": len(script.episodes),
             "scenes": len(script.scenes),
             "deeds": len(script.deeds),

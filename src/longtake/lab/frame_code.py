@@ -27,6 +27,8 @@ MARK = ((1, 0), (0, 1))
 """The first two and the last two cells; they are the same in every code."""
 _BITS = (14, 8, 14, 12)
 """Bits of seed, minutes, second and checksum."""
+_EDITION = 3
+"""Where the checksum begins: films of earlier editions (4095) show something else."""
 _DARK, _LIGHT = 16, 240
 
 
@@ -127,8 +129,8 @@ def _moment(cells: list[int]) -> Moment | None:
 
 
 def _checksum(data: int, bits: int) -> int:
-    """CRC-12 (polynomial 0x80F), initialised with ones so that an all-dark code is invalid."""
-    rest = 0xFFF
+    """CRC-12 (polynomial 0x80F); the code of another edition or an all-dark one is invalid."""
+    rest = _EDITION
     for place in range(bits - 1, -1, -1):
         top = (rest >> 11 & 1) ^ (data >> place & 1)
         rest = (rest << 1 & 0xFFF) ^ (0x80F if top else 0)

@@ -14,7 +14,7 @@ from longtake.config.entries import LabEntry
 from longtake.errors import ConfigError, unknown
 from longtake.lab.facts import KINDS
 from longtake.lab.mind import Mind
-from longtake.lab.profile import PROFILE, pick, profile_named, share
+from longtake.lab.profile import PROFILE, pick, share
 from longtake.lab.prompt import Eyes, Shown
 from longtake.lab.skills import (
     LISTS,
@@ -49,7 +49,10 @@ from longtake.types import Usage
 
 @dataclass(frozen=True)
 class LabModel:
-    """The parameters of a simulated model; defaults come from the profile."""
+    """The parameters of a simulated model.
+
+    Without ``profile`` it gives everything full attention and judges without error.
+    """
 
     seed: int = 0
     acuity: float = PROFILE.model.acuity
@@ -67,33 +70,33 @@ class LabModel:
     context: int = PROFILE.model.context
     world: tuple[int, int] | None = None
     """Seed and minutes of the only world it recognises; ``None``: all worlds."""
-    dilution: float = PROFILE.model.dilution
+    dilution: float = 0.0
     """Loss of attention per doubling of what a call contains."""
-    middle: float = PROFILE.model.middle
+    middle: float = 0.0
     """How much more is lost in the middle of a call."""
-    judging: float = PROFILE.model.judging
+    judging: float = 1.0
     """Share of verdicts on answers of others that are not noise."""
-    grading: float = PROFILE.model.grading
+    grading: float = 1.0
     """Share of verdicts on its own knowledge that are not noise."""
     position_bias: float = PROFILE.model.position_bias
     """Probability of choosing the first option whatever is known."""
-    profile: str = PROFILE.name
-    """The edition of the laboratory that parameters come from where they are not set."""
+    profile: str = ""
+    """The edition of the laboratory whose errors the model makes where they are not set."""
 
     @classmethod
     def of(cls, profile: str) -> LabModel:
-        """The default model of an edition."""
-        defaults = profile_named(profile).model
-        names = {part.name for part in fields(defaults)}
-        values = {
-            part.name: getattr(defaults, part.name) for part in fields(cls) if part.name in names
-        }
-        return cls(profile=profile, **values)
+        """The default model of an edition, or without one."""
+        if not profile:
+            return cls()
+        if profile != PROFILE.name:
+            raise unknown("profile of the laboratory", profile, [PROFILE.name])
+        errors = ("dilution", "middle", "judging", "grading")
+        return cls(profile=profile, **{name: getattr(PROFILE.model, name) for name in errors})
 
     @property
     def name(self) -> str:
         """The name that :func:`parse` turns back into this model."""
-        parts = [] if self.profile == PROFILE.name else [f"profile={self.profile}"]
+        parts = [f"profile={self.profile}"] if self.profile else []
         usual = LabModel.of(self.profile)
         for part in fields(self):
             value = getattr(self, part.name)
@@ -139,7 +142,7 @@ def parse(text: str) -> LabModel:
         except ValueError as error:
             raise ConfigError(f"lab/{text}: {piece!r} is not NAME=NUMBER", key=key) from error
     _check(text, {**values, **by_kind})
-    usual = LabModel.of(values.get("profile", PROFILE.name))
+    usual = LabModel.of(values.get("profile", ""))
     return replace(usual, by_kind=by_kind, **values)
 
 
@@ -177,13 +180,12 @@ class LabChat:
         self.model = model or LabModel()
         if self.model.world is not None:
             make_script(*self.model.world)  # raises for an impossible world now, not mid-run
-        edition = profile_named(self.model.profile)
-        defaults = edition.model
+        defaults = PROFILE.model
         price = Price(
             defaults.price_in,
             defaults.price_out,
             defaults.price_in,
-            source=f"profile {edition.name}",
+            source=f"profile {PROFILE.name}",
         )
         self.card = Card(
             self.model.name,
@@ -191,7 +193,7 @@ class LabChat:
             picture_tokens=defaults.picture_tokens,
             vision=True,
             price=price,
-            revision=edition.hash,  # cached replies of another profile must not be reused
+            revision=PROFILE.hash,  # cached replies of another profile must not be reused
         )
         self._eyes = Eyes(
             self.model.seed,

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
 from longtake.lab.facts import Deed, Fact, Happening, Person, Saying, Sighting, Sign, fits
-from longtake.lab.profile import CURRENT, generator
+from longtake.lab.profile import PROFILE, generator
 from longtake.lab.queries import LabQuery, clause, option_of, scope_segment, solve, value_of
 from longtake.lab.world import Script, dump
 from longtake.types import LETTERS, Question, Segment
@@ -417,7 +417,7 @@ class LabQuestion:
 
 def make_questions(script: Script, count: int = 60) -> tuple[LabQuestion, ...]:
     """Up to ``count`` questions; kinds take turns, so any prefix of the list is a fair mixture."""
-    rng = generator("questions", CURRENT.name, script.seed, script.minutes)
+    rng = generator("questions", PROFILE.name, script.seed, script.minutes)
     # drafts are generated lazily: most of a film is never asked about
     makers = {kind: make(script, rng) for kind, make in MAKERS.items()}
     questions: list[LabQuestion] = []

@@ -248,17 +248,23 @@ class _Writer:
     ) -> tuple[Happening, ...]:
         happenings: list[Happening] = []
         person = self.rng.choice(people)
-        shortest, longest = self.profile.deed
         time = start + self.rng.randint(1, 6)
-        while time + shortest < end:
+        while time + 1 < end:
             if self.rng.random() >= self.profile.same_person:
                 person = self.rng.choice(people)
-            finish = min(time + self.rng.randint(shortest, longest), end - 1)
+            finish = min(time + self.rng.choice(self.profile.event), end - 1)
             deed = self._deed(person, place)
             self.deeds.append(deed)
-            happenings.append(Happening(time, finish, deed))
-            time = finish + self.rng.randint(*self.profile.deed_gap)
+            happenings.append(Happening(*self._made_out(time, finish), deed))
+            time = finish + self.rng.choice(self.profile.deed_gap)
         return tuple(happenings)
+
+    def _made_out(self, start: int, end: int) -> tuple[int, int]:
+        """The seconds in which an event can be made out: a single one if it is small."""
+        if self.rng.random() >= self.profile.small:
+            return start, end
+        close = self.rng.randrange(start, end)
+        return close, close + 1
 
     def _deed(self, person: Person, place: str) -> Deed:
         """A deed that has not occurred before; questions rely on deeds being unique."""
@@ -298,9 +304,9 @@ class _Writer:
             return ()
         colour, text = self.rng.choice(colours), self._sign_text()
         self.sign_keys.add((colour, place))
-        length = min(self.rng.randint(*self.profile.sign_length), end - start - 2)
+        length = min(self.rng.choice(self.profile.event), end - start - 2)
         begin = self.rng.randint(start + 1, end - 1 - length)
-        return (Happening(begin, begin + length, Sign(colour, text, place)),)
+        return (Happening(*self._made_out(begin, begin + length), Sign(colour, text, place)),)
 
     def _sign_text(self) -> str:
         while True:
@@ -313,14 +319,14 @@ class _Writer:
     def _spoken(self, total: int) -> tuple[Spoken, ...]:
         lines: list[Spoken] = []
         time = self.rng.randint(2, 10)
-        while time + 4 < total:
+        while (finish := time + self.rng.choice(self.profile.line)) < total:
             if self.rng.random() < self.profile.small_talk or not self.subjects:
-                lines.append(Spoken(time, time + 3, self.rng.choice(v.SMALL_TALK), None))
+                lines.append(Spoken(time, finish, self.rng.choice(v.SMALL_TALK), None))
             else:
                 relation = self.rng.choice(list(SAYINGS))
                 saying = Saying(self.subjects.pop(), relation, self.rng.choice(values_of(relation)))
-                lines.append(Spoken(time, time + 4, sentence(saying), saying))
-            time += 4 + self.rng.randint(*self.profile.line_gap)
+                lines.append(Spoken(time, finish, sentence(saying), saying))
+            time = finish + self.rng.choice(self.profile.line_gap)
         return tuple(lines)
 
 

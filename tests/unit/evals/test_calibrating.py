@@ -93,17 +93,17 @@ def test_the_command_fits_and_writes_with_provenance(run, tmp_path):
     """Slow: it evaluates before it fits."""
     out, kept = tmp_path / "calibration.json", tmp_path / "run"
     lab = ["--on", "lab", "--of", "seeds=7-8", "--of", "minutes=2", "--of", "questions=12"]
-    model = ["--model", "lab/profile=lab-2", "--set", 'auto.stages=["lookup", "search@8"]']
+    model = ["--model", "lab/profile=lab-3", "--set", 'auto.stages=["lookup", "search@8"]']
     code, told, err = run("calibrate", *lab, *model, "--keep", kept, "--out", out)
     assert code == 0, err
     (fit,) = fits_from(json.loads(out.read_text()), "test")
-    assert fit.about == ("auto", "lab/profile=lab-2", "pictures")
+    assert fit.about == ("auto", "lab/profile=lab-3", "pictures")
     assert "by chance" in told
     # the same from the run that was kept, beside what the file holds for another model
     code, _, err = run("calibrate", kept, "--for", "another", "--out", out)
     assert code == 0, err
     both = read(out)
-    assert [each.model for each in both] == ["another", "lab/profile=lab-2"]
+    assert [each.model for each in both] == ["another", "lab/profile=lab-3"]
     assert both[0].weights == both[1].weights
     code, _, err = run("calibrate", *lab, "--limit", 2, *model, "--out", tmp_path / "few.json")
     assert code == 2

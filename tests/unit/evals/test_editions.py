@@ -8,30 +8,31 @@ from longtake.errors import RunError
 from longtake.evals import report
 from longtake.evals.benchmarks import load
 from longtake.evals.experiment import with_profile_model
-from longtake.lab.profile import LAB_2
+from longtake.lab.profile import PROFILE
 from longtake.runner.assignment import ModelAssignment
 
 SMALL = {"seeds": "7", "minutes": "20", "questions": "20"}
 
 
-@pytest.mark.parametrize("options", [SMALL, {**SMALL, "profile": "lab-2"}])
+@pytest.mark.parametrize("options", [SMALL, {**SMALL, "profile": "lab-3"}])
 def test_options_of_a_recorded_run_name_no_profile(options):
     recorded = load("lab", None, SMALL)
-    assert recorded.settings["profile_hash"] == LAB_2.hash
+    assert recorded.settings["profile_hash"] == PROFILE.hash
     spec = {"name": "lab", "options": options, **recorded.settings}
     assert report.recorded_options(spec) == SMALL
 
 
-def test_a_run_on_the_older_edition_is_refused():
-    with pytest.raises(RunError, match=r"lab-1.*longtake 0\.2"):
-        report.recorded_options({"name": "lab", "options": SMALL, "profile": "lab-1"})
+@pytest.mark.parametrize("edition", ["lab-1", "lab-2"])
+def test_a_run_on_an_earlier_edition_is_refused(edition):
+    with pytest.raises(RunError, match=f"{edition}; score it with the version that ran it"):
+        report.recorded_options({"name": "lab", "options": SMALL, "profile": edition})
 
 
 def test_simulated_models_are_those_of_the_profile():
-    models = ("vlm=lab/acuity=0.6", "llm=lab/profile=lab-1,seed=2")
+    models = ("vlm=lab/acuity=0.6", "llm=lab/profile=lab-3,seed=2")
     assignment = with_profile_model(ModelAssignment(models), "videoagent")
-    assert assignment.models[0] == "lab/profile=lab-2"
-    assert "vlm=lab/profile=lab-2,acuity=0.6" in assignment.models
-    assert "llm=lab/profile=lab-1,seed=2" in assignment.models
+    assert assignment.models[0] == "lab/profile=lab-3"
+    assert "vlm=lab/profile=lab-3,acuity=0.6" in assignment.models
+    assert "llm=lab/profile=lab-3,seed=2" in assignment.models
     elsewhere = ("http://lab/x",)
     assert with_profile_model(ModelAssignment(elsewhere), "videoagent").models == elsewhere

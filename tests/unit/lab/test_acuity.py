@@ -268,7 +268,7 @@ def test_the_catalogue_opens_lab_models_and_sends_nothing_anywhere():
 
 
 def test_the_profile_is_one_frozen_record_whose_hash_tells_of_any_change():
-    assert PROFILE.name == "lab-1"
+    assert PROFILE.name == "lab-3"
     assert PROFILE.hash == Profile().hash
     assert Profile(model=ModelProfile(acuity=0.81)).hash != PROFILE.hash
     with pytest.raises(AttributeError):

@@ -68,6 +68,19 @@ def test_a_damaged_code_gives_nothing_rather_than_another_moment(moment, seed, f
     assert read(pixels) is None  # the checksum tells up to three wrong cells for certain
 
 
+def test_films_of_earlier_editions_give_nothing(monkeypatch):
+    # they show something else than this edition's world of the same seed and length
+    moment = Moment(9, 30, 61)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(frame_code, "_EDITION", 0xFFF)
+        frame_code._drawn.cache_clear()
+        old = picture(moment)
+        assert read(old) == moment
+    frame_code._drawn.cache_clear()
+    assert read(old) is None
+    assert read(picture(moment)) == moment
+
+
 def test_what_has_no_code_gives_nothing():
     painter = Painter(make_script(9, 30), code=False)
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The profile lab-2: its worlds stay as they are, and its models err as real ones do."""
+"""The profile: its worlds stay as they are, and its models err as real ones do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longtake.errors import ConfigError
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
 from longtake.lab.model import LabChat, LabModel, parse
-from longtake.lab.profile import LAB_2, PROFILE, profile_named
+from longtake.lab.profile import PROFILE
 from longtake.lab.prompt import Eyes
 from longtake.lab.questions import questions_json
 from longtake.llm.chat import Options
@@ -30,28 +30,25 @@ def footage():
     return LabFootage(WORLD.script)
 
 
-def test_profiles_and_worlds_stay_the_same():
-    assert PROFILE.hash == "lab-1:ce1c84f5167f"
-    assert LAB_2.hash == "lab-2:d5cc47db5af1"
+def test_the_profile_and_worlds_stay_the_same():
+    assert PROFILE.hash == "lab-3:b9e6a3ccd9e7"
     text = WORLD.script.to_json() + questions_json(WORLD.questions)
-    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "451f57dff27155f2"
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "5bf5f9ff3387f28c"
 
 
 def test_a_model_of_an_edition_has_its_parameters():
-    second = parse("profile=lab-2,acuity=0.6")
-    assert (second.dilution, second.grading) == (LAB_2.model.dilution, LAB_2.model.grading)
-    assert second.name == "lab/profile=lab-2,acuity=0.6"
-    assert parse(second.name) == second
-    assert LabChat(second).card.revision == LAB_2.hash
+    given = parse("profile=lab-3,acuity=0.6")
+    assert (given.dilution, given.grading) == (PROFILE.model.dilution, PROFILE.model.grading)
+    assert given.name == "lab/profile=lab-3,acuity=0.6"
+    assert parse(given.name) == given
+    assert LabChat(given).card.revision == PROFILE.hash
     assert parse("acuity=0.8") == LabModel()
     assert LabModel().name == "lab/acuity=0.8"
 
 
-def test_an_unknown_edition_is_rejected():
-    with pytest.raises(ConfigError, match="lab-2"):
-        profile_named("lab-3")
-    with pytest.raises(ConfigError, match="lab-2"):
-        parse("profile=lab-3")
+def test_an_earlier_edition_is_rejected():
+    with pytest.raises(ConfigError, match="lab-3"):
+        parse("profile=lab-2")
 
 
 def needles():
@@ -100,16 +97,16 @@ def test_the_middle_of_a_call_loses_most_and_the_mean_does_not_change():
 
 def grades(footage, grading):
     stated = []
-    for question in WORLD.questions[:40]:
+    for question in WORLD.questions:
         frames = footage.at([segment.middle for segment in question.evidence])
         stated.append(answered(model(acuity=1.0, grading=grading), question, frames)[1])
     return Counter(stated)
 
 
 def test_grades_are_noise_without_grading_and_the_truth_with_it(footage):
-    assert grades(footage, 1.0)[1] <= 40 / 6
+    assert grades(footage, 1.0)[1] <= 60 / 6
     noise = grades(footage, 0.0)
-    assert min(noise[level] for level in (1, 2, 3)) > 40 / 5
+    assert min(noise[level] for level in (1, 2, 3)) > 60 / 5
 
 
 def scores(judging, seed):

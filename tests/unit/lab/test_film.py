@@ -103,7 +103,7 @@ def test_the_real_reader_reads_the_signs_with_and_without_the_code():
     first, second = script.signs[:2]
     texts = []
     for sign, with_code in ((first, True), (first, False), (second, True)):
-        boxes = reader.read(LabFootage(script, code=with_code).at([sign.start + 1.0])[0])
+        boxes = reader.read(LabFootage(script, code=with_code).at([float(sign.start)])[0])
         assert any(match(sign.fact.text, box.text) > 0.9 for box in boxes), boxes
         texts.append([box.text for box in boxes])
     assert texts[0] == texts[1]

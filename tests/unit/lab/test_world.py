@@ -9,6 +9,7 @@ import subprocess
 import sys
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from longtake.errors import ConfigError
 from longtake.lab.facts import Deed, Person, Sign
 from longtake.lab.film import make_world
+from longtake.lab.profile import PROFILE
 from longtake.lab.questions import questions_json
 from longtake.lab.world import make_script
 
@@ -78,6 +80,24 @@ def test_a_coat_alone_identifies_nobody_and_deeds_have_twins():
 
     twins = sum(any(respects(a, b) == 3 for b in deeds) for a in deeds)
     assert twins > len(deeds) / 4
+
+
+def test_events_and_lines_are_as_short_as_measured_ones():
+    world = PROFILE.world
+    scripts = [make_script(seed, 60) for seed in range(10)]
+    lengths = [h.end - h.start for script in scripts for h in (*script.deeds, *script.signs)]
+    # one event in ten lasts a second by itself, and a small one always does
+    assert lengths.count(1) / len(lengths) == pytest.approx(
+        world.small + (1 - world.small) / 10, abs=0.03
+    )
+    assert max(lengths) == max(world.event)
+    longer = [length for length in lengths if length > 1]
+    # scenes cut some of the long ones short
+    assert np.mean(longer) == pytest.approx(np.mean([n for n in world.event if n > 1]), rel=0.1)
+    said = [line.end - line.start for script in scripts for line in script.spoken]
+    assert np.mean(said) == pytest.approx(np.mean(world.line), rel=0.05)
+    facts = [len(script.sayings) for script in scripts]
+    assert np.mean(facts) == pytest.approx(84, rel=0.1)
 
 
 def test_what_is_visible_is_what_the_scene_holds():

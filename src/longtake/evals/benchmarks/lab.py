@@ -14,7 +14,7 @@ from longtake.footage.plain import CaptionedFootage
 from longtake.footage.protocol import Footage
 from longtake.lab.facts import sentence
 from longtake.lab.footage import LabEncoder, LabFootage
-from longtake.lab.profile import CURRENT
+from longtake.lab.profile import PROFILE
 from longtake.lab.questions import make_questions
 from longtake.lab.world import MOST_MINUTES, MOST_SEED, make_script
 from longtake.perception.loader import PerceptionModels
@@ -85,8 +85,8 @@ def lab(
             label = made.answer if made.options else made.answer_text
             items.append(LabelledQuestion(asked, label, {"type": made.kind}, made.evidence))
     settings = {
-        "profile": CURRENT.name,
-        "profile_hash": CURRENT.hash,
+        "profile": PROFILE.name,
+        "profile_hash": PROFILE.hash,
         "minutes": minutes,
         "noise": noise,
         "seeds": list(seeds),

@@ -1,8 +1,8 @@
 """Every method on 20, 60 and 120 minutes of film: one page and one drawing.
 
-    python benchmarks/lab2.py --out build/lab2 --workers 16
+    python benchmarks/lab.py --out build/lab --workers 16
 
-Each cell (length, method) is a run folder that is resumed, so the command may be stopped
+Each cell (length, acuity, method) is a run folder that is resumed, so the command may be stopped
 and started again at any time, also with other ``--methods`` or ``--minutes``. Each method is paired
 with ``uniform`` on the same questions: with as many frames as the method was shown on average, and
 with as many as cost the same tokens, at most what fits the model's context. No GPU is used; the
@@ -26,14 +26,17 @@ from longtake.evals.report import table
 from longtake.evals.runner import Scored, Solver, evaluate
 from longtake.evals.runs import RunFolder, format_mean
 from longtake.evals.scoring import paired
-from longtake.lab.profile import CURRENT
+from longtake.lab.profile import PROFILE
 from longtake.plots import Mark, as_svg, bars
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 
-METHODS = ("videoagent", "videodetective", "a4vl", "lvagent", "symphony", "lookup")
+METHODS = (
+    *("blind", "lookup", "search", "auto"),
+    *("videoagent", "videodetective", "a4vl", "lvagent", "symphony"),
+)
 LENGTHS = (20, 60, 120)
-FIRST_SEED = 2000  # published seeds that nothing else uses: from 2100, 2300 and 2600
+FIRST_SEED = 9000  # published seeds that nothing else uses: from 9100, 9300 and 9600
 WORLDS, QUESTIONS = 10, 30
 PROMPT_TOKENS = 250  # of uniform, without its pictures
 
@@ -47,18 +50,20 @@ class Cell:
     method: str
     frames: int | None = None
     verify: bool = True
+    acuity: float = PROFILE.model.acuity
 
     @property
     def folder(self) -> RunFolder:
         """Where its results are."""
-        name = f"{CURRENT.name}-{self.minutes}-{self.method}"
+        name = f"{PROFILE.name}-{self.minutes}-{self.acuity:g}-{self.method}"
         if self.frames is not None:
             name = f"{name}-{self.frames}"
         return RunFolder(self.out / (name if self.verify else f"{name}-unverified"))
 
     def solver(self) -> Solver:
         """The method with the laboratory's simulated model in every role."""
-        assignment = with_profile_model(ModelAssignment(), self.method)
+        model = f"lab/acuity={self.acuity:g}"
+        assignment = with_profile_model(ModelAssignment((model,)), self.method)
         settings = replace(Settings(), answers=AnswerSettings(verify=self.verify))
         session = Session(settings, assignment=assignment)
         if self.frames is not None:
@@ -132,7 +137,7 @@ def frames_for(cell: Cell, benchmark: Benchmark, scored: Scored) -> tuple[int, i
     most = frames_in_one_call(cell.solver().session, benchmark)
     assert most is not None  # simulated models have a context
     shown = min(most, max(1, round(scored.mean("frames"))))
-    affordable = round((scored.tokens - PROMPT_TOKENS) / CURRENT.model.picture_tokens)
+    affordable = round((scored.tokens - PROMPT_TOKENS) / PROFILE.model.picture_tokens)
     return shown, min(most, max(1, affordable))
 
 
@@ -143,14 +148,14 @@ def worlds(options: argparse.Namespace, minutes: int) -> Benchmark:
     return lab(seeds, minutes, options.questions)
 
 
-def measure(options: argparse.Namespace, minutes: int, method: str) -> Row:
+def measure(options: argparse.Namespace, minutes: int, acuity: float, method: str) -> Row:
     """Run a cell and its two baselines."""
     benchmark = worlds(options, minutes)
-    cell = Cell(options.out, minutes, method)
+    cell = Cell(options.out, minutes, method, acuity=acuity)
     scored = cell.run(benchmark, options.workers)
     baselines = []
     for frames in frames_for(cell, benchmark, scored):
-        uniform = Cell(options.out, minutes, "uniform", frames)
+        uniform = replace(cell, method="uniform", frames=frames)
         baselines.append(uniform.run(benchmark, options.workers))
     return Row(cell, scored, *baselines)
 
@@ -159,28 +164,28 @@ def write(rows: list[Row], out: Path) -> None:
     """The page and the drawing."""
     blocks = ["# Every method"]
     groups = []
-    for minutes in sorted({row.cell.minutes for row in rows}):
-        chosen = [row for row in rows if row.cell.minutes == minutes]
+    for minutes, acuity in sorted({(row.cell.minutes, row.cell.acuity) for row in rows}):
+        chosen = [row for row in rows if (row.cell.minutes, row.cell.acuity) == (minutes, acuity)]
         chosen.sort(key=lambda row: row.cell.method)
         count = len(chosen[0].scored.items)
-        blocks.append(f"## {minutes} minutes, {count} questions")
+        blocks.append(f"## {minutes} minutes, acuity {acuity:g}, {count} questions")
         blocks.append(table(HEAD, [row.cells() for row in chosen]))
         for method in dict.fromkeys(row.cell.method for row in chosen):
             marks = []
             for row in chosen:
                 if row.cell.method == method:
                     marks.append(_mark(row))
-            groups.append((f"{method}, {minutes} min", marks))
-    blocks.append(f"Profile {CURRENT.hash}. Intervals are over films. Leads are in points.")
+            groups.append((f"{method}, {minutes} min, {acuity:g}", marks))
+    blocks.append(f"Profile {PROFILE.hash}. Intervals are over films. Leads are in points.")
     out.mkdir(parents=True, exist_ok=True)
-    (out / "lab2.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
-    (out / "lab2.svg").write_bytes(as_svg(bars(groups)))
-    print(f"wrote {out / 'lab2.md'} and {out / 'lab2.svg'}: {len(rows)} cells")
+    (out / "lab.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+    (out / "lab.svg").write_bytes(as_svg(bars(groups)))
+    print(f"wrote {out / 'lab.md'} and {out / 'lab.svg'}: {len(rows)} cells")
 
 
 def _mark(row: Row) -> Mark:
     rate = row.scored.accuracy
-    return Mark(0.0, rate.value, rate.low, rate.high, CURRENT.name, 0)
+    return Mark(0.0, rate.value, rate.low, rate.high, PROFILE.name, 0)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -190,13 +195,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--minutes", nargs="+", type=int, default=LENGTHS)
+    parser.add_argument("--acuity", nargs="+", type=float, default=[PROFILE.model.acuity])
     parser.add_argument("--worlds", type=int, default=WORLDS)
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="about each world")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     options = parser.parse_args(arguments)
     rows = []
-    for minutes, method in product(options.minutes, options.methods):
-        rows.append(measure(options, minutes, method))
+    for cell in product(options.minutes, options.acuity, options.methods):
+        rows.append(measure(options, *cell))
     write(rows, options.out)
 
 
