@@ -195,8 +195,9 @@ class OpenFilm:
     ) -> Iterator[Event | Result]:
         """Ask a question; iterate over the events as they happen. The last item is the result.
 
-        Leaving the loop ends the run. Further keywords set fields of the method, as in
-        ``max_rounds=2``.
+        Leaving the loop ends the run. What a model has written of an answer that is not checked yet
+        comes as ``Drafted`` events, which the result's trace leaves out. Further keywords set
+        fields of the method, as in ``max_rounds=2``.
 
         Parameters
         ----------

@@ -6,6 +6,7 @@
 import json
 import os
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -94,6 +95,17 @@ def test_a_shared_beginning_is_read_once_and_counted(chat: Chat) -> None:
     assert first.usage.tokens_cached < first.usage.tokens_in / 4
     assert second.usage.tokens_cached > second.usage.tokens_in * 0.8
     assert second.usage.cost == 0.0
+
+
+def test_a_reply_is_the_same_read_while_it_is_written(chat: Chat) -> None:
+    request, seen = [say("user", "Name three colours.")], list[str]()
+    whole = chat.complete(request, Options(max_tokens=12))
+    streamed = chat.complete(request, Options(max_tokens=12, on_text=seen.append))
+    assert streamed.text == whole.text == seen[-1]
+    assert len(seen) > 6
+    assert all(later.startswith(text) for text, later in pairwise(seen))
+    assert (streamed.finish, streamed.usage.tokens_in) == (whole.finish, whole.usage.tokens_in)
+    assert streamed.usage.tokens_out == whole.usage.tokens_out == 12
 
 
 def test_the_models_own_tokenizer_counts(chat: Chat) -> None:

@@ -11,6 +11,8 @@ from longtake.tracing.events import Event, Noted, Stream
 class Heard:
     """Every event, in order."""
 
+    drafts = False
+
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.pictures: dict[str, bytes] = {}
@@ -32,8 +34,9 @@ class Heard:
 
 
 @contextmanager
-def listening() -> Iterator[Heard]:
-    """Keep the events of the block."""
+def listening(*, drafts: bool = False) -> Iterator[Heard]:
+    """Keep the events of the block; ``drafts``: also of answers while they are written."""
     heard = Heard()
+    heard.drafts = drafts
     with Stream(heard).active():
         yield heard

@@ -10,7 +10,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -46,7 +46,13 @@ class Send:
     body: Any = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     breaks: str = ""
-    """``hang``: no reply at all; ``reset``: half a body, then a reset; ``drip``: byte by byte."""
+    """``hang``: no reply at all; ``reset``: half a body, then a reset; ``drip``: byte by byte.
+
+    After pieces: ``hang`` sends nothing more, ``reset`` ends the connection, ``endless`` repeats
+    the last of them.
+    """
+    pieces: Sequence[bytes] = ()
+    """A stream of events, instead of a body."""
     delay: float = 0.0
 
 
@@ -71,6 +77,22 @@ def completion(
             },
         }
     )
+
+
+def event(data: Any) -> bytes:
+    """An event of a stream; text is sent as it is."""
+    text = data if isinstance(data, str) else json.dumps(data)
+    return f"data: {text}\n\n".encode()
+
+
+def stream(*texts: str, finish: str | None = "stop", breaks: str = "") -> Send:
+    """A chat completion in these pieces; without ``finish`` its end is missing."""
+    pieces = [event({"choices": [{"index": 0, "delta": {"content": text}}]}) for text in texts]
+    if finish is not None:
+        pieces.append(event({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}))
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        pieces += [event({"model": "served", "choices": [], "usage": usage}), event("[DONE]")]
+    return Send(pieces=pieces, breaks=breaks)
 
 
 Act = Callable[[Request], Send]
@@ -133,6 +155,9 @@ def _handler(
             send = act(request)
             if send.delay:
                 time.sleep(send.delay)
+            if send.pieces:
+                self._stream(send)
+                return
             if send.breaks == "hang":
                 closing.wait()
                 self.close_connection = True
@@ -158,6 +183,23 @@ def _handler(
                     self.wfile.write(bytes([byte]))
                 return
             self.wfile.write(head + body)
+
+        def _stream(self, send: Send) -> None:
+            head = f"HTTP/1.1 {send.status} X\r\nTransfer-Encoding: chunked\r\n"
+            self.wfile.write(f"{head}Content-Type: text/event-stream\r\n\r\n".encode())
+            for piece in send.pieces:
+                self._chunk(piece)
+            while send.breaks == "endless" and not closing.is_set():
+                self._chunk(send.pieces[-1])
+            if send.breaks == "hang":
+                closing.wait()
+            if send.breaks:
+                self.close_connection = True
+            else:
+                self._chunk(b"")
+
+        def _chunk(self, data: bytes) -> None:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
         def log_message(self, *_: Any) -> None:
             pass

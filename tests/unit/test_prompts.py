@@ -15,7 +15,7 @@ from longtake.prompts import Plain, phrase
 from longtake.types import Segment
 
 SOURCE = Path(longtake.__file__).parent
-ASK = {"frames", "default", "temperature", "max_tokens", "seed", "turns", "reply"}
+ASK = {"frames", "default", "temperature", "max_tokens", "seed", "draft", "turns", "reply"}
 
 
 @functools.cache

@@ -25,7 +25,7 @@ from longtake.prompts import Plain
 from longtake.tracing import events
 from longtake.types import Answer, Evidence, Frame, Line, Question
 
-REPLY_OPTIONS = ("temperature", "max_tokens", "seed")
+REPLY_OPTIONS = ("temperature", "max_tokens", "seed", "draft")
 """Keywords of :func:`~longtake.llm.structured.ask.ask` that are no slots of a prompt."""
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,6 +20,7 @@ from longtake._util import on_one_line, visible
 from longtake._util.cancellation import Stop
 from longtake._util.timecode import clock
 from longtake.agents.answer import claims
+from longtake.algorithms.intervals import union
 from longtake.cli.indexing import say_languages
 from longtake.cli.output import bold, faint, in_one_line, on_terminal, say, wrapped
 from longtake.errors import ConfigError, LongtakeError
@@ -43,7 +44,9 @@ from longtake.runner.rendering import (
 )
 from longtake.runner.session import Session
 from longtake.tracing.events import (
+    PASSAGES_FOUND,
     ChatCalled,
+    Drafted,
     Event,
     FramesSeen,
     Noted,
@@ -218,10 +221,13 @@ EXPLAINING = ("loading", "retry", "waiting")
 
 
 @contextmanager
-def watching(*, quiet: bool, verbose: bool, max_calls: int | None = None) -> Iterator[list[Sink]]:
-    """Yield the sinks that show a run: all of it, one line that changes, or nothing.
+def watching(
+    *, quiet: bool, verbose: bool, max_calls: int | None = None, drafts: bool = False
+) -> Iterator[list[Sink]]:
+    """Yield the sinks that show a run: all of it, a few lines that change, or nothing.
 
-    ``max_calls`` is the most that the method can make, if that is known.
+    ``max_calls`` is the most that the method can make, if that is known. ``drafts``: the answer is
+    shown while it is written, if it will be printed on the same terminal.
     """
     if verbose:
         yield [ConsoleSink(sys.stderr)]
@@ -231,23 +237,34 @@ def watching(*, quiet: bool, verbose: bool, max_calls: int | None = None) -> Ite
         return
     # imported late: rich is slow to import, and pipes need none of it
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    # without a column of its own, text is cut instead of wrapped
+    text = TextColumn("{task.description}", table_column=Column())
+    columns = (SpinnerColumn(), text, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("starting", total=None)
 
-        def show(line: str) -> None:
-            bars.update(task, description=line)
+        def show(line: str, *more: str) -> None:
+            faint_lines = [f"[dim]{escape(each)}[/dim]" for each in more]
+            bars.update(task, description="\n".join([escape(line), *faint_lines]))
 
-        yield [StatusSink(show, max_calls)]
+        yield [StatusSink(show, max_calls, drafts=drafts and sys.stdout.isatty())]
 
 
 class StatusSink(Sink):
-    """Tells what is being done in one line: the step, and how much was called and seen."""
+    """Tells what is being done: the step and what was used, what is read, and the draft."""
 
-    def __init__(self, show: Callable[[str], None], max_calls: int | None = None) -> None:
+    def __init__(
+        self, show: Callable[..., None], max_calls: int | None = None, *, drafts: bool = False
+    ) -> None:
+        self.drafts = drafts
         self._show = show
+        self._reading = ""
+        self._draft = ""
+        self._checking = False
         self._limit = f" of at most {max_calls}" if max_calls else ""
         self._doing = ""
         self._calls = 0
@@ -262,16 +279,31 @@ class StatusSink(Sink):
                 self._doing = _named(event.name, event.data)
             case ChatCalled():
                 self._calls += 1
+                self._checking = True
+            case Drafted():
+                self._draft = event.text if event.anew else self._draft + event.text
+                self._checking = False
             case FramesSeen():
                 self._frames += len(event.frames)
+            case Noted() if event.label == PASSAGES_FOUND and self.drafts:
+                self._reading = _places(event.data["passages"])
             case Noted() if event.label in EXPLAINING:
                 self._doing = f"{event.label.replace('_', ' ')} {event.data.get('model', '')}"
             case _:
                 return
         counted = f"{self._calls}{self._limit} calls, {self._frames} frames"
-        # brackets would be markup
-        doing = on_one_line(self._doing)[:60].replace("[", "(").replace("]", ")")
-        self._show(f"{doing} · {counted}")
+        state = "checking" if self._checking else "draft, not checked yet"
+        draft = f"{state}: {on_one_line(self._draft)}" if self._draft else ""
+        more = [line for line in (self._reading, draft) if line]
+        self._show(f"{on_one_line(self._doing)[:60]} · {counted}", *more)
+
+
+def _places(passages: Sequence[Mapping[str, Any]]) -> str:
+    """``reading 00:10–01:20, 02:31–02:40 and 3 more``; what touches is one place."""
+    places = union(Segment(each["start"], each["end"]) for each in passages)
+    times = [f"{clock(place.start)}–{clock(place.end)}" for place in places]
+    more = f" and {len(times) - 4} more" if len(times) > 4 else ""
+    return f"reading {', '.join(times[:4])}{more}" if times else ""
 
 
 def _named(name: str, data: Any) -> str:
@@ -292,6 +324,8 @@ class AskOptions:
     method: str
     quiet: bool = False
     verbose: bool = False
+    drafts: bool = True
+    """Whether answers are shown while they are written."""
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -345,7 +379,9 @@ def ask_film(
     max_calls = (
         None if bounds is None else bounds.calls + CHECK_CALLS * session.settings.answers.verify
     )
-    shown = watching(quiet=options.quiet, verbose=options.verbose, max_calls=max_calls)
+    shown = watching(
+        quiet=options.quiet, verbose=options.verbose, max_calls=max_calls, drafts=options.drafts
+    )
     with report_spending(meter), shown as watchers:
         result = session.ask(
             film, question, options.method, sinks=[meter, *watchers, *sinks], stop=stop

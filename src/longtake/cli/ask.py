@@ -286,7 +286,8 @@ def ask(
     """
     names, parsed = _split(words, questions, options, asked_as)
     kind = _kind(kind, as_json=as_json, batch=questions is not None)
-    ask_options = AskOptions(session, method or session.assignment.default_method, quiet, verbose)
+    method = method or session.assignment.default_method
+    ask_options = AskOptions(session, method, quiet, verbose, drafts=kind == "text")
     if session.assignment.offline and download:
         raise ConfigError("--download connects to other machines, and --offline forbids that")
     paths = films_named(names, session.settings, download=download)

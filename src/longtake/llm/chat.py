@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 from weakref import WeakKeyDictionary
@@ -212,6 +212,9 @@ class Options:
     """Name of the prompt, for the trace; not part of the request."""
     deadline: float | None = None
     """Seconds that this call may take, including retries; not part of the request."""
+    on_text: Callable[[str], None] | None = None
+    """Receives the text so far while the reply is written, where the endpoint streams; another try
+    begins anew. Not part of the request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import socket
 import ssl
 import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -161,15 +161,24 @@ class Endpoint:
     def __repr__(self) -> str:
         return f"Endpoint({self.name!r}, {self.host!r})"
 
-    def post(self, path: str, body: Mapping[str, Any], deadline: float | None = None) -> Response:
-        """Send JSON and read the response, all within the deadline."""
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        deadline: float | None = None,
+        on_chunk: Callable[[bytes], None] | None = None,
+    ) -> Response:
+        """Send JSON and read the response, all within the deadline.
+
+        ``on_chunk`` receives the body as it arrives, with the key if the server echoes it.
+        """
         limit = self.timeout if deadline is None else min(self.timeout, deadline)
         # if the deadline ends the call, the budget is to blame and not the server
         hurried = deadline is not None and deadline <= self.timeout
         if limit <= 0:
             raise Unavailable(self.name, "no time left", out_of_time=True)
         data = json.dumps(body).encode()
-        return self._exchange("POST", path, data, limit, hurried=hurried)
+        return self._exchange("POST", path, data, limit, hurried=hurried, on_chunk=on_chunk)
 
     def get(self, path: str) -> Any:
         """JSON from a path; ``None`` if the server has nothing there."""
@@ -234,10 +243,18 @@ class Endpoint:
         return self._made
 
     def _exchange(
-        self, method: str, path: str, data: bytes, limit: float, *, hurried: bool
+        self,
+        method: str,
+        path: str,
+        data: bytes,
+        limit: float,
+        *,
+        hurried: bool,
+        on_chunk: Callable[[bytes], None] | None = None,
     ) -> Response:
         """Send a request and read the response; errors of the HTTP library become ours."""
         with watching(limit) as watch:
+            watch.on_chunk = on_chunk
             try:
                 response = self._read(method, path, data, limit, watch)
             except TRANSPORT_ERRORS as error:
@@ -292,9 +309,16 @@ class Endpoint:
             self._key,
         )
 
-    def hidden(self, text: str) -> str:
-        """Text without the key, whatever its case: host names are lower-cased."""
-        return without_key(text, self._key)
+    def hidden(self, text: str, *, goes_on: bool = False) -> str:
+        """Text without the key, whatever its case: host names are lower-cased.
+
+        If the text goes on, an end that may become the key is left out.
+        """
+        text, key = without_key(text, self._key), self._key.lower()
+        for length in range(min(len(key), len(text)) if goes_on else 0, 0, -1):
+            if text[-length:].lower() == key[:length]:
+                return text[:-length]
+        return text
 
     def _body(self, response: httpcore.Response, encoding: str, watch: ExchangeWatch) -> bytes:
         body = bytearray()
@@ -302,6 +326,8 @@ class Endpoint:
             body += chunk
             if len(body) > MAX_BYTES:
                 raise self._too_large()
+            if watch.on_chunk is not None:
+                watch.on_chunk(chunk)
             # there may be thousands of tiny chunks in what was already received
             if watch.ended:
                 break
@@ -477,6 +503,8 @@ class ExchangeWatch:
         """Whether the server sent more than it may."""
         self.ended = False
         """Whether the socket was shut down, so that what was read may be incomplete."""
+        self.on_chunk: Callable[[bytes], None] | None = None
+        """Receives the body as it arrives."""
         self._received = 0
         self._socket: socket.socket | None = None
         self._lock = threading.Lock()

@@ -10,7 +10,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from longtake.llm.capabilities import Capabilities, Rung
@@ -42,6 +42,7 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "stop": ("'stop'", '"stop"', "stop sequences"),
     "logprobs": ("logprob",),
     "tools": ("tool",),
+    "stream": ("'stream'", '"stream"', "stream_options", "streaming"),
 }
 """Features that can be left out or sent differently, and the words that name them."""
 SCHEMA_WORDS = ("response_format", "json_schema", "json_object", "schema", "grammar", "structured")
@@ -164,6 +165,9 @@ def wire_body(
     if options.schema is not None:
         bounds = not refused("bounds")
         body |= _form(rung, options.schema, options.max_tokens, bounds)
+    # a call of a tool is not text that could be shown
+    if options.on_text is not None and "tools" not in body and not refused("stream"):
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
     return body
 
 
@@ -245,6 +249,10 @@ give them 0.4.
 """
 
 
+_THINKING = ("reasoning_content", "reasoning")
+"""What servers call the thinking, if they do not leave it in the text."""
+
+
 def read_reply(
     card: Card, data: Any, messages: Sequence[Message], seconds: float, letters: Sequence[str] = ()
 ) -> Reply:
@@ -259,7 +267,7 @@ def read_reply(
         raise Unavailable(card.name, "the server's reply holds no message") from error
     # some servers leave the thinking in the text, others give it a field of its own
     thinking, text = split_thinking(content)
-    field = message.get("reasoning_content") or message.get("reasoning")
+    field = next((message[name] for name in _THINKING if message.get(name)), None)
     if isinstance(field, str) and field.strip():
         thinking = f"{field.strip()}\n{thinking}".strip()
     refusal = message.get("refusal")
@@ -272,6 +280,76 @@ def read_reply(
     model = served if isinstance(served, str) else card.model
     odds = _odds(choice.get("logprobs"), letters) if letters else {}
     return Reply(text, thinking, calls, usage, finish, model, odds=odds)
+
+
+class StreamedReply:
+    """A reply that arrives in pieces, as server-sent events."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text = on_text
+        self._rest = b""
+        self._body: dict[str, Any] = {}
+        self._parts: dict[str, list[str]] = {}
+        self._length = 0
+        self._finish: Any = None
+        self._problem = ""
+
+    @property
+    def text(self) -> str:
+        """Everything that the model wrote so far."""
+        return "".join(map(self._joined, self._parts))
+
+    def feed(self, chunk: bytes) -> None:
+        """Read more of the response; a chunk may end anywhere, even inside a character."""
+        before = self._length
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            name, _, value = line.partition(b":")
+            if name == b"data":
+                self._read(value.strip())
+        if before < self._length <= MAX_DRAFT:
+            written = split_thinking(self._joined("content"))[1]
+            # the end may become the tag that begins or ends thinking
+            self._on_text(_TAG_BEGUN.sub("", written))
+
+    def _read(self, data: bytes) -> None:
+        if data == b"[DONE]":
+            self._finish = self._finish or "other"
+            return
+        try:
+            piece = json.loads(data)
+            self._body |= {name: piece[name] for name in _KEPT if piece.get(name)}
+            for choice in (piece.get("choices") or [])[:1]:
+                self._finish = choice.get("finish_reason") or self._finish
+                delta = choice.get("delta") or {}
+                for name in (*_THINKING, "refusal", "content"):
+                    if added := _content(delta.get(name)):
+                        self._parts.setdefault(name, []).append(added)
+                        self._length += len(added)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            self._problem = "a piece of the server's reply cannot be read"
+
+    def _joined(self, name: str) -> str:
+        joined = "".join(self._parts.get(name, ()))
+        # the halves of a character may come in two pieces
+        return joined.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+    def whole(self, model: str) -> dict[str, Any] | None:
+        """The body of the same reply in one piece; ``None`` if the server sent no pieces."""
+        if not (self._body or self._parts or self._finish or self._problem):
+            return None
+        if not (self._finish or self._body.get("error")):
+            self._problem = self._problem or "the server's reply was cut off"
+        if self._problem:
+            raise Unavailable(model, self._problem)
+        message = {name: self._joined(name) for name in self._parts}
+        return {**self._body, "choices": [{"message": message, "finish_reason": self._finish}]}
+
+
+MAX_DRAFT = 20_000
+"""Characters beyond which a reply is no longer passed on while it is written: nobody reads on."""
+_KEPT = ("error", "model", "usage")
+_TAG_BEGUN = re.compile(r"</?[a-z]*$", re.IGNORECASE)
 
 
 def declined(data: Any) -> bool:

@@ -160,7 +160,7 @@ class JobWorker:
 
     def _sinks(self, job: Job, listener: JobListener, meter: Meter) -> list[Sink]:
         # the trace comes first: a viewer who is told of an event must find it there
-        trace = JsonlSink(self._journal.trace(job.id), pictures=False)
+        trace = JsonlSink(self._journal.trace(job.id), pictures=False, drafts=True)
         sinks: list[Sink] = [trace, PictureSink(self._journal), meter, _ListenerSink(listener)]
         if self._otel is not None:
             sinks.append(self._otel())
@@ -177,6 +177,8 @@ def _otel_sinks(endpoint: str) -> Callable[[], Sink]:
 
 class _ListenerSink(Sink):
     """A sink that says when an event was written."""
+
+    drafts = True
 
     def __init__(self, listener: JobListener) -> None:
         self._listener = listener

@@ -63,6 +63,10 @@ CAPTIONS_READ = "captions_read"
 """Label of the note that frames were read as captions instead of being shown."""
 
 
+PASSAGES_FOUND = "passages_found"
+"""Label of the note of passages that a model is about to read, with their times and words."""
+
+
 SIGNALS, STAGE = "signals", "stage"
 """Labels of the notes that a calibration is fitted from: signals of an answer, and of a stage."""
 
@@ -160,6 +164,20 @@ class Noted(_Base):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Drafted(_Base):
+    """A model wrote more of an answer that is not checked yet.
+
+    Only sinks that show drafts receive it, and without one of them nothing is drafted.
+    """
+
+    kind: Literal["drafted"] = "drafted"
+    text: str
+    """What it wrote since the last of these events."""
+    anew: bool = False
+    """Whether the text replaces all that was drafted before."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answered(_Base):
     """The run ended with an answer, which may be an abstention."""
 
@@ -186,6 +204,7 @@ Event: TypeAlias = (
     | FramesSeen
     | ScoresSet
     | Noted
+    | Drafted
     | Answered
     | Failed
 )
@@ -198,6 +217,9 @@ class Sink(Protocol):
 
     A sink that inherits from this class ignores pictures and has nothing to close.
     """
+
+    drafts: bool = False
+    """Whether it shows answers while they are written."""
 
     def handle(self, event: Event) -> None:
         """Receive one event."""
@@ -233,8 +255,14 @@ class Stream:
                 parent=_parent.get(),
                 time=round(self._clock() - self._began, 4),
             )
-            self._each(lambda sink: sink.handle(stamped))  # type: ignore[arg-type]
+            to_all = not isinstance(stamped, Drafted)
+            self._each(lambda sink: sink.handle(stamped) if to_all or _drafts(sink) else None)  # type: ignore[arg-type]
         return stamped
+
+    @property
+    def drafts(self) -> bool:
+        """Whether a sink shows answers while they are written."""
+        return any(map(_drafts, self._sinks))
 
     def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
         """Pass a picture to the sinks, unless one with this digest was passed before."""
@@ -277,6 +305,11 @@ class Stream:
                 warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
+def _drafts(sink: Sink) -> bool:
+    # a sink of another package may have the methods alone
+    return getattr(sink, "drafts", False)
+
+
 _stream: ContextVar[Stream | None] = ContextVar("longtake_stream", default=None)
 _parent: ContextVar[int | None] = ContextVar("longtake_step", default=None)
 
@@ -285,6 +318,12 @@ def emit(event: E) -> E:
     """Send an event to the active stream, if there is one."""
     stream = _stream.get()
     return stream.emit(event) if stream is not None else event
+
+
+def shows_drafts() -> bool:
+    """Whether anybody watches answers while they are written."""
+    stream = _stream.get()
+    return stream is not None and stream.drafts
 
 
 def picture(digest: str, jpeg: Callable[[], bytes]) -> None:

@@ -10,17 +10,18 @@ from pydantic_core import to_jsonable_python
 
 from longtake import __version__
 from longtake.tracing import trace
-from longtake.tracing.events import Event
+from longtake.tracing.events import Event, Sink
 
 
-class JsonlSink:
+class JsonlSink(Sink):
     """Appends each event to a trace file as it happens, so that a crash loses no earlier event.
 
     A full disk ends the recording but never the run; whoever opened the file checks ``problem``.
     """
 
-    def __init__(self, path: Path, *, pictures: bool = True) -> None:
+    def __init__(self, path: Path, *, pictures: bool = True, drafts: bool = False) -> None:
         self._pictures = pictures
+        self.drafts = drafts
         self.problem = ""
         """Why the trace is incomplete; empty if it is complete."""
         self._file = path.open("wb", buffering=0)  # unbuffered: each event reaches the disk at once

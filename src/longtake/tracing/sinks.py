@@ -31,6 +31,8 @@ from longtake.types import Usage
 class CallbackSink(Sink):
     """Calls a function with every event."""
 
+    drafts = True
+
     def __init__(self, act: Callable[[Event], None]) -> None:
         self._act = act
 

@@ -19,7 +19,7 @@ from longtake.cli.answers import StatusSink, longest_gap
 from longtake.cli.output import in_one_line, wrapped
 from longtake.config import load
 from longtake.runner.history import history_file, past_questions, remember
-from longtake.tracing.events import ChatCalled, FramesSeen, RunStarted, StepBegan
+from longtake.tracing.events import ChatCalled, Drafted, FramesSeen, Noted, RunStarted, StepBegan
 
 MODEL = ("--model", "test/obliging", "--no-verify")
 
@@ -125,12 +125,21 @@ def test_the_longest_stretch_without_a_look():
 
 def test_what_is_being_done_in_one_line():
     lines = []
-    sink = StatusSink(lines.append, 7)
+    sink = StatusSink(lambda *shown: lines.append("\n".join(shown)), 7, drafts=True)
     sink.handle(RunStarted(method="videoagent", question="", options=(), film=""))
     sink.handle(StepBegan(name="look [x]", data={"round": 2}))
     sink.handle(ChatCalled(model="m", prompt="p"))
     sink.handle(FramesSeen(frames=()))
-    assert lines[-1] == "look (x) 2 · 1 of at most 7 calls, 0 frames"
+    assert lines[-1] == "look [x] 2 · 1 of at most 7 calls, 0 frames"
+    found = [{"start": 10.0 * number, "end": 10.0 * number + 5, "text": "…"} for number in range(6)]
+    sink.handle(Noted(label="passages_found", data={"passages": found}))
+    reading = "reading 00:00:00–00:00:05, 00:00:10–00:00:15, 00:00:20–00:00:25, 00:00:30–00:00:35"
+    assert lines[-1].splitlines()[1:] == [f"{reading} and 2 more"]
+    for draft in (Drafted(text="It"), Drafted(text="A [d", anew=True), Drafted(text="og]\n\x1b")):
+        sink.handle(draft)
+    assert lines[-1].splitlines()[2:] == [r"draft, not checked yet: A [dog] \x1b"]
+    sink.handle(ChatCalled(model="m", prompt="p"))
+    assert lines[-1].splitlines()[2:] == [r"checking: A [dog] \x1b"]
 
 
 def typed(monkeypatch, *lines):

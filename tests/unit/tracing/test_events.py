@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from longtake.tracing import events, trace
 from longtake.tracing.events import (
     Answered,
     ChatCalled,
+    Drafted,
     Failed,
     FramesSeen,
     Noted,
@@ -49,6 +51,7 @@ EVERY_KIND = [
     ScoresSet(label="belief", segments=(Segment(0, 1),), values=(0.5,)),
     Noted(label="default_taken", data={"step": "grade"}),
     StepEnded(step=2, seconds=0.5, error="ModelError"),
+    Drafted(text="A dog", anew=True),
     Answered(
         answer=Answer("B", "text", evidence=(Evidence(Segment(1, 2), "frame", "x", 0.9),)),
         usage=Usage(frames=3),
@@ -58,6 +61,8 @@ EVERY_KIND = [
 
 
 class Keeper:
+    drafts = True
+
     def __init__(self):
         self.events = []
         self.pictures = {}
@@ -78,7 +83,7 @@ def test_every_kind_of_event_is_covered():
 
 def test_a_trace_reads_back_as_written(tmp_path):
     keeper, path = Keeper(), tmp_path / "run.jsonl"
-    stream = Stream(keeper, JsonlSink(path))
+    stream = Stream(keeper, JsonlSink(path, drafts=True))
     for event in EVERY_KIND:
         stream.emit(event)
     stream.picture("abc", lambda: b"\xff\xd8jpeg")
@@ -88,6 +93,21 @@ def test_a_trace_reads_back_as_written(tmp_path):
     assert read.events == tuple(keeper.events)
     assert read.pictures == {"abc": b"\xff\xd8jpeg"}
     assert read.complete
+
+
+def test_drafts_reach_only_the_sinks_that_show_them(tmp_path):
+    keeper, path = Keeper(), tmp_path / "run.jsonl"
+    plain = SimpleNamespace(handle=lambda event: pytest.fail(f"received {event}"))
+    stream = Stream(JsonlSink(path), plain)
+    assert not stream.drafts
+    with stream.active():
+        assert not events.shows_drafts()
+    stream = Stream(JsonlSink(path), plain, keeper)
+    with stream.active():
+        assert events.shows_drafts()
+        events.emit(Drafted(text="A"))
+    assert [event.text for event in keeper.events] == ["A"]
+    assert trace.read(path).events == ()
 
 
 @pytest.mark.filterwarnings("error")

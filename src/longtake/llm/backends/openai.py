@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from longtake.config.entries import ModelEntry, OpenAIEntry
@@ -29,9 +30,10 @@ from longtake.llm.chat import (
     images,
     price_of,
 )
-from longtake.llm.http import Endpoint, Response, check_url, is_loopback
+from longtake.llm.http import Endpoint, Response, check_url, is_loopback, redacted
 from longtake.llm.openai_protocol import (
     LIKELY,
+    StreamedReply,
     declined,
     estimated_usage,
     form_rung,
@@ -51,6 +53,7 @@ from longtake.llm.structured.schema import (
     strict_schema,
 )
 from longtake.tracing import events
+from longtake.types import Usage
 
 LOOPBACK_SECONDS = 900.0
 """A model on this machine may take this long for a reply: asking again would not be quicker."""
@@ -163,10 +166,9 @@ class OpenAIChat:
             body = wire_body(
                 self._model, request.messages, options, self.capabilities, request.rung
             )
-            left = self._left(request)
-            response = self._endpoint.post("chat/completions", body, left)
+            response, streamed = self._post(body, request)
             if response.status < 300:
-                return self._reply(response, request)
+                return self._reply(response, request, streamed)
             another_way = self._mend(response, body, request)
             if another_way:
                 another_try(another_way)
@@ -215,6 +217,26 @@ class OpenAIChat:
         deadline = request.options.deadline
         return None if deadline is None else deadline - (self._clock.now() - request.began)
 
+    def _post(self, body: dict[str, Any], request: _Request) -> tuple[Response, StreamedReply]:
+        """The response, and what was streamed of it, if the body asks for that."""
+        on_text = request.options.on_text or (lambda _: None)
+        hidden = partial(self._endpoint.hidden, goes_on=True)
+        streamed = StreamedReply(lambda text: on_text(hidden(text)))
+        on_text("")  # an earlier try may have written something
+        feed = streamed.feed if "stream" in body else None
+        try:
+            left = self._left(request)
+            return self._endpoint.post("chat/completions", body, left, feed), streamed
+        except Unavailable as error:
+            # what the model wrote before the connection broke was not free
+            if streamed.text:
+                error.used = self._estimated(streamed.text, request)
+            raise
+
+    def _estimated(self, text: str, request: _Request) -> Usage:
+        seconds = self._clock.now() - request.began
+        return estimated_usage(self._card, request.messages, text, seconds)
+
     def _sendable(self, messages: Sequence[Message], most: int | None) -> Sequence[Message]:
         """The messages with as many pictures as the server takes, and no more than ``most``."""
         # known before sending, so a limit costs one refused request in all
@@ -228,16 +250,17 @@ class OpenAIChat:
         events.note("pictures_left_out", model=self._card.name, shown=limit, wanted=number)
         return thin(messages, limit)
 
-    def _reply(self, response: Response, request: _Request) -> Reply:
+    def _reply(self, response: Response, request: _Request, streamed: StreamedReply) -> Reply:
         """The reply in a response; how well it keeps to the form is remembered."""
         seconds = self._clock.now() - request.began
         options = request.options
         try:
-            data = response.json()
+            whole = streamed.whole(self._card.name)
+            data = response.json() if whole is None else redacted(whole, response.key)
             reply = read_reply(self.card, data, request.messages, seconds, options.letters)
         except Unavailable as error:
             # the model replied, so the try was not free, whatever became of the reply
-            error.used = estimated_usage(self._card, request.messages, response.text, seconds)
+            error.used = self._estimated(streamed.text or response.text, request)
             raise
         # before anything of it is quoted in an event
         reply = self._without_key(reply)

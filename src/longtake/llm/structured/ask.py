@@ -12,6 +12,8 @@ Nothing is ever made up in place of a reply.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -27,6 +29,7 @@ from longtake.llm.middleware import Carded
 from longtake.llm.structured.fit import fit_to_context
 from longtake.llm.structured.reader import (
     UnreadableReply,
+    clean_text,
     cut_loop,
     from_fields,
     parse_reply,
@@ -49,6 +52,8 @@ R = TypeVar("R", bound=BaseModel | str)
 T = TypeVar("T")
 REQUIRED: Any = object()
 """No default: an unreadable reply raises an error."""
+ALL = "*"
+"""The whole reply is a draft of the answer."""
 FIELD_TOKENS = 160
 """Tokens of a reply that is one field."""
 
@@ -63,15 +68,19 @@ def ask(
     temperature: float | None = None,
     max_tokens: int | None = None,
     seed: int | None = None,
+    draft: str = "",
     **slots: Any,
 ) -> R | T:
     """The model's reply as ``reply``, a pydantic model or ``str``.
+
+    ``draft`` names the field that people may read while it is written; :data:`ALL`: the reply.
 
     A :class:`~longtake.types.Question` among the slots decides which letters a
     :data:`~longtake.llm.structured.schema.Letter` may be.
     """
     # the question among the slots decides which letters are valid
     form = ReplyForm.of(reply, slots)
+    is_prose = draft == ALL or draft in (form.schema or {}).get("properties", {})
     defaults = chat.card.options
     options = Options(
         temperature=defaults.temperature if temperature is None else temperature,
@@ -79,10 +88,33 @@ def ask(
         schema=form.schema,
         seed=defaults.seed if seed is None else seed,
         prompt=prompt,
+        on_text=AnswerDraft(draft) if is_prose and events.shows_drafts() else None,
     )
     messages = compose(chat, prompt, slots, frames, form.instruction, options.max_tokens)
     value: R | T = converse(chat, messages, options, form, default)
     return value
+
+
+class AnswerDraft:
+    """Emits what a model writes of an answer, never the form around it."""
+
+    def __init__(self, field: str) -> None:
+        # an escape that is not complete is left out
+        written = r'((?:[^"\\]|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt])*)'
+        pattern = rf'"{re.escape(field)}"\s*:\s*"{written}'
+        self._field = None if field == ALL else re.compile(pattern)
+        self._text = ""
+
+    def __call__(self, text: str) -> None:
+        """Emit what is new in the text of a reply so far."""
+        if self._field is not None:
+            found = self._field.search(text)
+            text = json.loads(f'"{found[1]}"', strict=False) if found else ""
+        text = clean_text(text)
+        if text != self._text:
+            anew = not (self._text and text.startswith(self._text))
+            events.emit(events.Drafted(text=text if anew else text[len(self._text) :], anew=anew))
+            self._text = text
 
 
 def compose(

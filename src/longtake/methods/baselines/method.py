@@ -145,7 +145,7 @@ class Blind:
 def _reply_slots(reasoned: bool) -> dict[str, Any]:
     """How the answer is to be given: the form of the reply, and the words that ask for it."""
     request = phrase("baselines", "reasoned") if reasoned else phrase("baselines", "direct")
-    return {"reasoned": reasoned, "manner": request}
+    return {"reasoned": reasoned, "manner": request, "draft": "answer"}
 
 
 def _spoken_around(footage: Footage, frames: list[Frame]) -> list[Line]:

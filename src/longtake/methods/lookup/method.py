@@ -78,9 +78,9 @@ from longtake.algorithms.speakers import by_speaker, speaker, speakers
 from longtake.algorithms.stretches import Talk
 from longtake.errors import ModelError, check_least
 from longtake.footage.protocol import Footage
-from longtake.llm.structured.ask import ask
+from longtake.llm.structured.ask import ALL, ask
 from longtake.methods.base import SMALL, Bounds, words
-from longtake.tracing.events import note, step
+from longtake.tracing.events import PASSAGES_FOUND, note, step
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
 NOT_FOUND = "not found in what can be heard or read"
@@ -200,7 +200,7 @@ class Lookup:
         with step("search"):
             queries = queries_of(footage, question)  # 2
             found = self.search(footage, question, queries, passages)  # 4
-        note("looked_up", lines=len(passages), passages=len(found), stretch=_told(stretch))
+        note_found(passages, found, stretch)
         if not found or not may_tell(question, [passage.text for passage in found]):  # 5
             return not_found(footage)
         if phrase:
@@ -261,7 +261,7 @@ class Lookup:
             # small models favour some letters: what they write is right more often than their odds
             return Guess(chosen.choice, odds=self.odds(chosen.choice, slots, run))
         # plain words: a form would only cost a small model tokens
-        reply = ask(run["llm"], "lookup/answer", default="", max_tokens=100, **slots)
+        reply = ask(run["llm"], "lookup/answer", default="", max_tokens=100, draft=ALL, **slots)
         return Guess(text=reply)
 
     def odds(self, choice: str | None, slots: Mapping[str, Any], run: Run) -> Mapping[str, float]:
@@ -297,7 +297,8 @@ class Lookup:
         told = list(overview.summary)
         if overview.by == QUOTED and told:
             lines = excerpts(footage, overview.chapters, self.max_words)
-            note("looked_up", lines=len(lines), passages=len(lines), stretch="")
+            cited_lines = [line.evidence for line in lines]
+            note_found(cited_lines, cited_lines)
             text = self.account(question, [line.text for line in lines], run)
             told = list(held_by(lines, text, question.text).values())
         text = " ".join(each.text for each in told)
@@ -316,7 +317,7 @@ class Lookup:
             own = of_named_speaker(question.text, [Passage("speech", (line,)) for line in lines])
             spoken = utterances(lines_of(own))
             shown = closest(footage, question.text, spoken, stretch, self.max_words)
-        note("looked_up", lines=len(lines), passages=len(shown), stretch="")
+        note_found(lines, shown)
         if not shown:
             return not_found(footage)
         text = self.account(question, [line.text for line in shown], run)  # B
@@ -338,9 +339,22 @@ class Lookup:
                 "lookup/tell",
                 default="",
                 max_tokens=200,
+                draft=ALL,
                 question=question,
                 passages=list(passages),
             )
+
+
+def note_found(
+    searched: Sequence[object],
+    found: Sequence[Passage | Line | Evidence],
+    stretch: Segment | None = None,
+) -> None:
+    """Note what will be read, before a model begins to."""
+    passages = [
+        {"start": each.segment.start, "end": each.segment.end, "text": each.text} for each in found
+    ]
+    note(PASSAGES_FOUND, lines=len(searched), stretch=_told(stretch), passages=passages)
 
 
 def wants_account(question: Question, spoken: Sequence[Line]) -> bool:

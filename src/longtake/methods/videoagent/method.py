@@ -181,6 +181,7 @@ class VideoAgent:
             run["llm"],
             "videoagent/predict",
             question,
+            draft="answer",
             seen=story(footage, state),
             length=length(footage),
         )

@@ -221,6 +221,9 @@ def describe(data: bytes) -> str:
     if kind == "chat_called":
         text = event["reply"] or event["error"]
         return f"{event['prompt'] or event['model']}: {_short(text)}\n" if text else ""
+    # content is what was checked, so what is not checked yet is told among the steps
+    if kind == "drafted":
+        return f"\ndraft: {event['text']}" if event["anew"] and event["text"] else event["text"]
     if kind == "noted":
         return f"note: {event['label']}\n"
     return ""

@@ -313,19 +313,25 @@ def _leave(key: tuple[int, Ask], run: ServerRun) -> None:
 def _steps(state: ServerState, run: ServerRun) -> str:
     """The steps of a run that has ended."""
     lines = TraceReader(state.journal.trace(run.id)).all_lines()
-    return "".join(replies.describe(line.data) for line in lines)
+    return "".join(replies.describe(line.data) for line in lines if line.kind != "drafted")
 
 
 async def _stream(question: AskedRequest) -> AsyncIterator[bytes]:
     """The reply in pieces; a client that leaves ends the run, unless others wait for it."""
     run, head = question.run, question.head
-    over = False
+    over = drafting = False
     try:
         yield replies.sse(replies.chunk(head, {"role": "assistant", "content": ""}))
         last_sent = time.monotonic()
         async for batch in run.events():
-            texts = [replies.describe(line.data) for line in batch]
-            pieces = [replies.sse(replies.thought(head, text)) for text in texts if text]
+            pieces = []
+            for line in batch:
+                text = replies.describe(line.data)
+                if text:
+                    # a draft is one line, however many pieces it comes in
+                    ended = "\n" if drafting and line.kind != "drafted" else ""
+                    pieces.append(replies.sse(replies.thought(head, ended + text)))
+                    drafting = line.kind == "drafted"
             if pieces:
                 yield b"".join(pieces)
             # proxies close a connection that stays silent

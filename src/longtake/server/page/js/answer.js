@@ -43,6 +43,20 @@ export function Answer({ answer, film, sources = [], scope, run, cited, onCite, 
     </section>`;
 }
 
+// What a model is reading and writing; the checked answer takes its place.
+export function Draft({ model, onSeek }) {
+  if (!model.passages.length && !model.draft) return null;
+  return html`
+    <section class="answer" aria-label="Draft">
+      ${model.draft && html`<p class="answer-text muted">${model.draft}</p>
+        <p class="note">${model.checking ? "Checking…" : "Draft, not checked yet"}</p>`}
+      ${model.passages.length > 0 && html`<h3>Reading</h3>
+        <ol class="hits">${model.passages.map((each) => html`<li>
+          <button class="hit" onClick=${() => onSeek(each.start)}><span>
+            <strong>${clock(each.start)}</strong> <q>${each.text}</q></span></button></li>`)}</ol>`}
+    </section>`;
+}
+
 function Card({ each, film, name, number, chosen, onClick }) {
   const { start, end } = each.segment;
   const times = end - start >= 1 ? `${clock(start)} – ${clock(end)}` : clock(start, true);

@@ -75,7 +75,7 @@ export function upload(file, onProgress) {
 
 export const KINDS = [
   "run_started", "step_began", "step_ended", "chat_called", "tool_called",
-  "frames_seen", "scores_set", "noted", "answered", "failed",
+  "frames_seen", "scores_set", "noted", "drafted", "answered", "failed",
 ];
 
 // Follow a run; EventSource reconnects by itself and sends the last id it saw.

@@ -19,6 +19,9 @@ export class RunModel {
     this.usage = { ...ZERO };
     this.began = null;
     this.answer = null;
+    this.draft = "";
+    this.checking = false;
+    this.passages = [];
     this.failure = null;
     this.started = null;
     this.status = null;
@@ -125,10 +128,18 @@ const HANDLERS = {
       sum.frames += used.frames;
       sum.cost = sum.cost == null || used.cost == null ? null : sum.cost + used.cost;
     }
+    model.checking = true;
     row(model, event, depth);
   },
   tool_called: row,
-  noted: row,
+  noted(model, event, depth) {
+    if (event.label === "passages_found") model.passages = event.data.passages;
+    row(model, event, depth);
+  },
+  drafted(model, event) {
+    model.draft = event.anew ? event.text : model.draft + event.text;
+    model.checking = false;
+  },
   frames_seen(model, event, depth) {
     const agent = model.agentOf(event, event.purpose || "frames");
     if (!model.agents.has(agent)) model.agents.set(agent, model.agents.size);

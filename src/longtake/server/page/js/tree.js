@@ -132,7 +132,7 @@ function describe(event) {
     case "scores_set":
       return { title: "scores", text: event.label, meta: `${event.values.length}` };
     case "noted":
-      return { title: words(event.label), text: pairs(event.data), meta: "" };
+      return { title: words(event.label), text: oneLine(pairs(event.data)), meta: "" };
     case "answered":
       return { title: "answer", text: event.answer.choice
         ? `${event.answer.choice}. ${event.answer.text}` : event.answer.text, meta: "" };

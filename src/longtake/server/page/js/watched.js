@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "../vendor/preact-htm.js";
 import { get, post } from "./api.js";
-import { Answer } from "./answer.js";
+import { Answer, Draft } from "./answer.js";
 import { ago } from "./format.js";
 import { Bar, Meter, STATES, useAsync } from "./parts.js";
 import { RunModel } from "./run.js";
@@ -66,6 +66,7 @@ export function Watched({ model, version, run, film, cited, onCite, onSeek, onFo
         ${indexing.map(([name, value]) => html`<${Bar} value=${value} label=${name} />`)}</div>`}
       ${status.error && status.state !== "cancelled" && html`<p class="problem" role="alert">
         ${status.error}</p>`}
+      ${film && live && !answer && html`<${Draft} model=${model} onSeek=${onSeek} />`}
       <${Answer} answer=${answer} film=${film} run=${model.ended ? run : null} cited=${cited}
         sources=${status.sources} scope=${status.scope} onCite=${onCite} onFollowUp=${onFollowUp} />
       <${Meter} usage=${usage} budget=${budget} seconds=${seconds} />
