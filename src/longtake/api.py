@@ -366,15 +366,11 @@ class AsyncFilm:
 
 
 def open(  # noqa: A001
-    path: Path | str,
-    *,
-    subtitles: Path | str | None = None,
-    settings: Settings | None = None,
-    full_hash: bool = False,
+    path: Path | str, *, subtitles: Path | str | None = None, settings: Settings | None = None
 ) -> OpenFilm:
     """Open a film with the given settings, or else with the user's own."""
     settings = settings or config.load(method_names=registry.methods.names())
-    film = open_film(Path(path), settings, subtitles=_path(subtitles), full_hash=full_hash)
+    film = open_film(Path(path), settings, subtitles=_path(subtitles))
     return OpenFilm(film, settings)
 
 

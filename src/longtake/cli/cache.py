@@ -88,8 +88,7 @@ def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json
         if str(path) in known:
             chosen.add(str(path))
         else:
-            # a film may have been indexed both with and without --full-hash
-            chosen |= {fingerprint(path), fingerprint(path, full=True)} & known
+            chosen |= {fingerprint(path)} & known
     freed = sum(store.clear(identity) for identity in sorted(chosen))
     if everything:
         freed += forget_words(store.root) + _delete(store.root / CAPTIONS)

@@ -12,7 +12,7 @@ import click
 from longtake._util.timecode import clock
 from longtake.cli.indexing import show_notes
 from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option
-from longtake.cli.options import PATH, common, full_hash
+from longtake.cli.options import PATH, common
 from longtake.cli.output import emit_json, progress, say
 from longtake.cluster.backends import BackendAddress
 from longtake.cluster.indexing import FilmIndexResult
@@ -36,14 +36,12 @@ MEANINGS = "meanings"
     help="SRT, VTT, ASS or JSON.  [default: the file beside the film, or its own stream]",
 )
 @only_option
-@full_hash
 @on_with_workers
 @common
 def index(
     paths: tuple[Path, ...],
     subtitles: Path | None,
     only: tuple[str, ...],
-    full_hash: bool,
     where: BackendAddress | None,
     workers: int | None,
     settings: Settings,
@@ -64,22 +62,14 @@ def index(
     """
     check_workers(where, workers)
     if where is not None:
-        films = index_on(
-            where,
-            paths,
-            settings,
-            workers=workers,
-            only=only,
-            subtitles=subtitles,
-            full_hash=full_hash,
-        )
+        films = index_on(where, paths, settings, workers=workers, only=only, subtitles=subtitles)
         return _conclude(films, settings, as_json)
     reports = []
     failures: list[tuple[Path, LongtakeError]] = []
     for path in paths:
         try:
             with show_notes():
-                film = open_film(path, settings, subtitles=subtitles, full_hash=full_hash)
+                film = open_film(path, settings, subtitles=subtitles)
                 reports.append({"film": str(path), **_indexed(film, only)})
         except (MediaError, RunError) as error:
             say(f"longtake: {error}")

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from longtake._util.timecode import clock
-from longtake.cli.options import common, film_path, full_hash
+from longtake.cli.options import common, film_path
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings
 from longtake.index.film import Film
@@ -19,9 +19,8 @@ from longtake.video.video import StreamInfo, Video
 
 @click.command()
 @film_path
-@full_hash
 @common
-def info(path: Path, full_hash: bool, settings: Settings, as_json: bool) -> None:
+def info(path: Path, settings: Settings, as_json: bool) -> None:
     """Show a film's length, picture, sound and subtitles.
 
     The length is that of the packets that are present, so a truncated file shows its true length.
@@ -30,7 +29,7 @@ def info(path: Path, full_hash: bool, settings: Settings, as_json: bool) -> None
     Example:
       longtake info holiday.mp4
     """
-    film = open_film(path, settings, full_hash=full_hash)
+    film = open_film(path, settings)
     if as_json:
         emit_json(_facts(film))
         return

@@ -106,14 +106,13 @@ def index_on(
     workers: int | None,
     only: Sequence[str] = (),
     subtitles: Path | None = None,
-    full_hash: bool = False,
 ) -> list[FilmIndexResult]:
     """Index films on an engine; says how each of them ended."""
     settings = for_workers(settings, where.threads(workers))
     given = None if subtitles is None else subtitles.absolute()
     # a film that is named twice is indexed once
     unique = dict.fromkeys(path.absolute() for path in paths)
-    places = [IndexTarget(path, given, full_hash, settings=settings) for path in unique]
+    places = [IndexTarget(path, given, settings=settings) for path in unique]
     films = []
     with (
         where.open(workers) as engine,

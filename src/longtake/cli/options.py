@@ -33,11 +33,6 @@ COUNT = click.IntRange(min=1)
 
 film_path = click.argument("path", type=PATH, metavar="FILM")
 
-full_hash = click.option(
-    "--full-hash",
-    is_flag=True,
-    help="Identify films by every byte, not by their beginning, middle and end.",
-)
 as_json = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
 )

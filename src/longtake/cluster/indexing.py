@@ -49,7 +49,6 @@ class IndexTarget:
 
     path: Path
     subtitles: Path | None = None
-    full_hash: bool = False
     chunks: int = 10
     """Parts of the frame layers that one task computes: ten minutes, at one frame a second."""
     # not part of the identity, which a worker uses to open a film once for many tasks
@@ -62,9 +61,7 @@ class IndexTarget:
 
 @lru_cache(maxsize=4)
 def _opened(place: IndexTarget, root: Path) -> Film:
-    film = open_film(
-        place.path, place.settings, subtitles=place.subtitles, full_hash=place.full_hash
-    )
+    film = open_film(place.path, place.settings, subtitles=place.subtitles)
     # a worker that cannot write falls back to a folder that nobody else sees
     if root not in film.folder.path.parents:
         raise RunError(f"{root}: the store cannot be written from every machine")

@@ -195,12 +195,11 @@ class Film:
         senses: PerceptionModels | None = None,
         subtitles: Path | None = None,
         subtitles_begin: float = 0.0,
-        full_hash: bool = False,
     ) -> None:
         self.settings = settings or Settings()
         # all films of a process share the models, which take seconds to load
         self.senses = senses or PerceptionModels(self.settings.perception, store.root)
-        self.source = IndexedSource(Path(path), store, self.settings, full_hash=full_hash)
+        self.source = IndexedSource(Path(path), store, self.settings)
         self.pictures = Pictures(self.source, self.senses)
         self.words = FilmWords(
             self.source,

@@ -25,18 +25,16 @@ PIECE = 2**20
 """Bytes hashed at the head, middle and tail."""
 
 
-def fingerprint(path: Path, *, full: bool = False) -> str:
-    """Hash of the size, head, middle and tail of a file; of every byte with ``full``.
+def fingerprint(path: Path) -> str:
+    """Hash of the size, head, middle and tail of a file.
 
     A film that is moved or renamed keeps its store; a film edited in place gets a new one. Two
-    films of equal size that differ only between the hashed pieces share a fingerprint; ``full``
-    tells them apart at the cost of reading the whole file.
+    films of equal size that differ only between the hashed pieces share a fingerprint.
     """
     size = check_plain_file(path)
-    # the size and the kind of hash go in too, so the two kinds never collide
-    hasher = hashlib.blake2b(f"{'full' if full else 'parts'}:{size}:".encode(), digest_size=16)
+    hasher = hashlib.blake2b(f"parts:{size}:".encode(), digest_size=16)
     with path.open("rb") as file:
-        if full or size <= 3 * PIECE:
+        if size <= 3 * PIECE:
             while piece := file.read(PIECE):
                 hasher.update(piece)
         else:
@@ -110,11 +108,9 @@ def _restored(path: Path, limits: MediaSettings, arrays: Arrays, notes: Mapping[
 class IndexedSource:
     """What every part of a film's index starts from."""
 
-    def __init__(
-        self, path: Path, store: Store, settings: Settings, *, full_hash: bool = False
-    ) -> None:
+    def __init__(self, path: Path, store: Store, settings: Settings) -> None:
         self.path, self.settings = path, settings
-        self.fingerprint = fingerprint(path, full=full_hash)
+        self.fingerprint = fingerprint(path)
         self.folder = store.film(self.fingerprint, path)
         self.text = TextStore(self.folder.path / "text.db")
 

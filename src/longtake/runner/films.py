@@ -29,7 +29,6 @@ def open_film(
     *,
     subtitles: Path | None = None,
     subtitles_begin: float = 0.0,
-    full_hash: bool = False,
     senses: PerceptionModels | None = None,
 ) -> Film:
     """Open a film with its part of the user's store.
@@ -46,7 +45,6 @@ def open_film(
         senses=senses or _shared_models(settings.perception, store.root),
         subtitles=subtitles,
         subtitles_begin=subtitles_begin,
-        full_hash=full_hash,
     )
 
 
