@@ -17,6 +17,9 @@ from longtake.perception.loader import PerceptionModels
 from longtake.types import Frame
 from longtake.video.pictures import open_picture
 
+VIDEO_SUFFIXES = (".mp4", ".mkv", ".webm", ".avi", ".mov")
+"""Of the files in which datasets come."""
+
 
 def open_store(settings: Settings) -> Store:
     """Open the user's store."""

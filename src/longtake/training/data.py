@@ -15,7 +15,7 @@ import random
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from longtake.perception.loader import PerceptionModels
 from longtake.perception.minilm import LONGEST, bert_tokenizer
 from longtake.perception.protocols import ImageTextEncoder
 from longtake.perception.runtime import unit
-from longtake.runner.films import open_store
+from longtake.runner.films import VIDEO_SUFFIXES, open_store
 from longtake.types import Segment
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -87,25 +87,67 @@ class Dropped:
 
 
 def read_list(path: Path) -> list[Mapping[str, Any]]:
-    """Rows with ``video, start, end, caption`` from JSON lines, a JSON list, or CSV."""
+    """Rows with ``video, start, end, caption`` from JSON lines, a JSON list, or CSV.
+
+    Annotations of ActivityNet Captions, YouCook2 and ViTT are read as their authors publish them.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix == ".csv":
             return list(csv.DictReader(text.splitlines()))
-        if path.suffix == ".json":
-            rows = json.loads(text)
-        else:
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+        rows = list(_published(_parsed(text, whole=path.suffix == ".json")))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"{path}: cannot be read ({reason})") from error
     except json.JSONDecodeError as error:
         raise ConfigError(f"{path}: not valid JSON (line {error.lineno}: {error.msg})") from error
+    except (AttributeError, KeyError, TypeError) as error:
+        known = "nor annotations of ActivityNet Captions, YouCook2 or ViTT"
+        columns = "video, start, end and caption"
+        raise ConfigError(f"{path}: not a list of objects with {columns}, {known}") from error
     except (ValueError, RecursionError, csv.Error) as error:
         raise ConfigError(f"{path}: malformed ({error})") from error
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ConfigError(f"{path}: not a list of objects with video, start, end and caption")
     return rows
+
+
+def _parsed(text: str, *, whole: bool) -> Any:
+    """JSON in one piece or in lines."""
+    if whole:
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError as error:
+            # ViTT-annotations.json has an object per line in spite of its name
+            if error.msg != "Extra data":
+                raise
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def _published(data: Any) -> Iterator[Mapping[str, Any]]:
+    """Rows of a list, or of annotations that a dataset's authors publish."""
+    if isinstance(data, dict):
+        # YouCook2 has its videos under one key
+        for video, about in data.get("database", data).items():
+            yield from _captions(video, about)
+        return
+    for row in data:
+        if "annotations" not in row:
+            yield {**row}
+            continue
+        # ViTT: sections by their beginnings in milliseconds; where the last one ends is not stated
+        begins = [section["timestamp"] / 1000 for section in row["annotations"]]
+        ends = [*begins[1:], None]
+        for section, start, end in zip(row["annotations"], begins, ends, strict=True):
+            yield {"video": row["id"], "start": start, "end": end, "caption": section["tag"]}
+
+
+def _captions(video: str, about: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The captions of a video in ActivityNet Captions (two lists) or YouCook2 (one)."""
+    if "timestamps" in about:
+        pairs = list(zip(about["timestamps"], about["sentences"], strict=True))
+    else:
+        pairs = [(each["segment"], each["sentence"]) for each in about["annotations"]]
+    for (start, end), caption in pairs:
+        yield {"video": video, "start": start, "end": end, "caption": caption}
 
 
 def keep(
@@ -290,7 +332,8 @@ def prepare(
     """
     senses = PerceptionModels(settings.perception, cache_folder(settings))
     listed = read_list(data)
-    identity = _identity(data, _files(listed, videos), senses.images, rules, frames)
+    paths = _paths(listed, videos)
+    identity = _identity(data, _files(paths, videos), senses.images, rules, frames)
     file, note = folder / PAIRS, folder / f"{PAIRS}.json"
     cached = _cached(file, note, identity)
     if cached is not None:
@@ -302,7 +345,7 @@ def prepare(
         pairs = embed(
             clips,
             dropped,
-            lambda video: Film(videos / video, store, settings, senses=senses),
+            lambda video: Film(paths[video], store, settings, senses=senses),
             frames,
             advance,
         )
@@ -342,12 +385,20 @@ def _report(pairs: Pairs, dropped: Dropped) -> list[str]:
     return [f"kept {len(pairs)} clips of {films} films", *dropped.lines()]
 
 
-def _files(listed: Sequence[Mapping[str, Any]], videos: Path) -> list[Any]:
+def _paths(listed: Sequence[Mapping[str, Any]], videos: Path) -> dict[str, Path]:
+    """The file of each video: with a film's suffix anywhere in the folder, or of that name."""
+    files = sorted(videos.rglob("*"), reverse=True)
+    below = {file.stem: file for file in files if file.suffix in VIDEO_SUFFIXES}
+    names = {str(row.get("video")) for row in listed}
+    return {name: below.get(name, videos / name) for name in names}
+
+
+def _files(paths: Mapping[str, Path], videos: Path) -> list[Any]:
     """The films that the list names, with size and modification time to detect replacements."""
     films = []
-    for name in sorted({str(row.get("video")) for row in listed}):
+    for name, path in sorted(paths.items()):
         with contextlib.suppress(OSError, ValueError):
-            status = (videos / name).stat()
+            status = path.stat()
             films.append([name, status.st_size, status.st_mtime_ns])
     return [str(videos.resolve()), films]
 

@@ -96,11 +96,58 @@ def test_lists_in_three_forms(tmp_path):
     assert len(kept[0]) == 2
 
 
+def test_annotations_as_their_authors_publish_them(tmp_path):
+    file = tmp_path / "annotations.json"
+
+    def rows(annotations):
+        file.write_text(json.dumps(annotations))
+        return [(row["video"], row["start"], row["end"], row["caption"]) for row in read_list(file)]
+
+    # ActivityNet Captions: train.json, val_1.json and val_2.json
+    sentences = {"duration": 82.7, "timestamps": [[0.8, 19.9], [17, 60]], "sentences": ["a", " b"]}
+    expected = [("v_x", 0.8, 19.9, "a"), ("v_x", 17, 60, " b")]
+    assert rows({"v_x": sentences}) == expected
+    # YouCook2: youcookii_annotations_trainval.json
+    steps = [{"id": 0, "segment": [25, 37], "sentence": "cut it"}]
+    about = {"subset": "training", "recipe_type": "212", "duration": 90.1, "annotations": steps}
+    assert rows({"database": {"y": about}}) == [("y", 25, 37, "cut it")]
+    # ViTT: ViTT-annotations.json, in milliseconds; a video may be annotated more than once
+    sections = [{"timestamp": 260, "tag": "Opening"}, {"timestamp": 16000, "tag": "Closing"}]
+    once = [("z", 0.26, 16.0, "Opening"), ("z", 16.0, None, "Closing")]
+    vitt = [{"id": "z", "annotations": sections}] * 2
+    assert rows(vitt) == once * 2
+    lines = tmp_path / "ViTT-annotations.json"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in vitt))
+    assert read_list(lines) == read_list(file)
+    # the end of the last section is not stated, and not guessed
+    _, dropped = keep(read_list(lines), CaptionRules(least_tokens=0), words, 77)
+    assert dropped.reasons == {"no video, start, end and caption": 2}
+
+
+def test_films_of_a_dataset_are_found_without_their_suffix(tmp_path):
+    deep = tmp_path / "training" / "212" / "y.mkv"
+    deep.parent.mkdir(parents=True)
+    for file in (deep, deep.with_suffix(".json"), deep.with_suffix(".srt"), tmp_path / "a.mp4"):
+        file.touch()
+    listed = [{"video": "y"}, {"video": "a.mp4"}, {"video": "gone" * 99}, {"video": "\0"}]
+    assert data._paths(listed, tmp_path) == {
+        "y": deep,
+        "a.mp4": tmp_path / "a.mp4",
+        "gone" * 99: tmp_path / ("gone" * 99),
+        "\0": tmp_path / "\0",
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
         ("a.jsonl", "{", "not valid JSON"),
         ("a.json", '{"a": 1}', "not a list of objects"),
+        ("a.json", "3", "not a list of objects"),
+        ("a.json", '["a"]', "not a list of objects"),
+        ("a.json", '["annotations"]', "not a list of objects"),
+        ("a.json", '[{"id": "z", "annotations": [{"tag": "t"}]}]', "nor annotations of Activity"),
+        ("a.json", '{"v": {"timestamps": [[0, 1]], "sentences": []}}', "malformed"),
         ("b.jsonl", None, "cannot be read"),
     ],
 )

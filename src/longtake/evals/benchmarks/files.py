@@ -23,7 +23,7 @@ from longtake.footage.plain import CaptionedFootage
 from longtake.footage.protocol import Footage
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.minilm import MiniLM
-from longtake.runner.films import open_film
+from longtake.runner.films import VIDEO_SUFFIXES, open_film
 from longtake.tracing.events import note_once
 from longtake.types import LETTERS
 
@@ -75,9 +75,6 @@ def _load(file: Path, count: int) -> NDArray[np.float32] | None:
     except (OSError, ValueError, EOFError):
         return None  # absent, or damaged: made again
     return rows if len(rows) == count else None
-
-
-VIDEO_SUFFIXES = (".mp4", ".mkv", ".webm", ".avi", ".mov")
 
 
 @contextmanager
