@@ -10,7 +10,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -51,7 +51,7 @@ class Send:
     After pieces: ``hang`` sends nothing more, ``reset`` ends the connection, ``endless`` repeats
     the last of them.
     """
-    pieces: Sequence[bytes] = ()
+    pieces: Iterable[bytes] = ()
     """A stream of events, instead of a body."""
     delay: float = 0.0
 
@@ -190,7 +190,7 @@ def _handler(
             for piece in send.pieces:
                 self._chunk(piece)
             while send.breaks == "endless" and not closing.is_set():
-                self._chunk(send.pieces[-1])
+                self._chunk(piece)
             if send.breaks == "hang":
                 closing.wait()
             if send.breaks:

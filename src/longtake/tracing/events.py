@@ -238,6 +238,8 @@ class Stream:
 
     def __init__(self, *sinks: Sink, clock: Callable[[], float] = time.monotonic) -> None:
         self._sinks = list(sinks)
+        self.drafts = any(map(_drafts, sinks))
+        """Whether a sink shows answers while they are written."""
         self._clock = clock
         self._began = clock()
         self._ids = itertools.count(1)
@@ -255,14 +257,9 @@ class Stream:
                 parent=_parent.get(),
                 time=round(self._clock() - self._began, 4),
             )
-            to_all = not isinstance(stamped, Drafted)
-            self._each(lambda sink: sink.handle(stamped) if to_all or _drafts(sink) else None)  # type: ignore[arg-type]
+            every = not isinstance(stamped, Drafted)
+            self._each(lambda sink: sink.handle(stamped) if every or _drafts(sink) else None)  # type: ignore[arg-type]
         return stamped
-
-    @property
-    def drafts(self) -> bool:
-        """Whether a sink shows answers while they are written."""
-        return any(map(_drafts, self._sinks))
 
     def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
         """Pass a picture to the sinks, unless one with this digest was passed before."""

@@ -132,7 +132,8 @@ function describe(event) {
     case "scores_set":
       return { title: "scores", text: event.label, meta: `${event.values.length}` };
     case "noted":
-      return { title: words(event.label), text: oneLine(pairs(event.data)), meta: "" };
+      return { title: words(event.label), text: event.label === "passages_found"
+        ? event.data.passages.map((each) => clock(each.start)).join("  ") : pairs(event.data), meta: "" };
     case "answered":
       return { title: "answer", text: event.answer.choice
         ? `${event.answer.choice}. ${event.answer.text}` : event.answer.text, meta: "" };
