@@ -17,7 +17,6 @@ from pydantic import TypeAdapter, ValidationError
 from longtake.agents.verify import Checked
 from longtake.algorithms import passages
 from longtake.algorithms.calibration import log_odds, probability
-from longtake.algorithms.question_kinds import search_kind
 from longtake.errors import ConfigError
 from longtake.llm.structured.letters import normalized_text
 from longtake.types import GIVEN, Answer, Question
@@ -84,9 +83,6 @@ def signals(votes: Sequence[Vote], group: Sequence[int], question: Question) -> 
         "against": len(votes) - len(group),
         "open": not question.options,
         f"by {behind[-1].stage}": True,
-        # models favour some letters
-        f"letter {behind[-1].choice}": behind[-1].choice is not None,
-        search_kind(question.text): True,
     }
     return {name: round(float(value), 4) for name, value in values.items() if value}
 

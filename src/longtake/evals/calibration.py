@@ -74,7 +74,7 @@ def fits_of(reports: Sequence[RunReport], model: str | None, about: Mapping[str,
             stop_at, told = measure(questions, STOPS if by_stage else (1.0,))
             told = {**about, "questions": len(questions), **told}
             stop = stop_at if by_stage else None
-            fits.append(Fit(*key, weights_of(questions), stop, told))
+            fits.append(Fit(*key, weights_of(questions, stop_at), stop, told))
     return fits
 
 
@@ -93,11 +93,11 @@ def read_run(report: RunReport) -> Iterator[tuple[str, VotedQuestion]]:
             yield records[0]["footage"], VotedQuestion(item, report.benchmark, votes, right, tokens)
 
 
-def weights_of(questions: Sequence[VotedQuestion]) -> dict[str, float]:
-    """Weights of the signals of every answer, after each of the stages."""
+def weights_of(questions: Sequence[VotedQuestion], stop_at: float) -> dict[str, float]:
+    """Weights of the signals of every answer, after each of the stages that can be reached."""
     rows, right = [], []
     for each in questions:
-        for count in range(1, len(each.votes) + 1):
+        for count in range(1, len(each.votes) + 1 if stop_at else 2):
             votes = each.votes[:count]
             for group in grouped(votes):
                 rows.append(signals(votes, group, each.item.asked.question))
@@ -112,7 +112,8 @@ def ends_of(questions: Sequence[VotedQuestion], stop_at: float) -> list[End]:
     random.Random(0).shuffle(names)
     for number in range(min(FOLDS, len(names))):
         out = set(names[number::FOLDS])
-        fit = Fit("", "", "", weights_of([each for each in questions if each.video not in out]))
+        kept = [each for each in questions if each.video not in out]
+        fit = Fit("", "", "", weights_of(kept, stop_at))
         ends += [end(each, fit, stop_at) for each in questions if each.video in out]
     return ends
 

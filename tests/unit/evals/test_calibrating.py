@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,16 @@ def test_auto_learns_to_stop_where_the_cheap_stage_finds_support():
     told = fit.provenance["measured"]["made up"]
     assert (told["right"], told["ECE stated"]) == (right, pytest.approx(0.45, abs=0.1))
     assert sum(count for *_, count in told["reliability"]) == told["answers"] == 80
+
+
+def test_where_it_never_pays_to_go_on_only_first_answers_are_fitted():
+    run = report()
+    for row in run.rows:  # the dear stage repeats the cheap one's answer
+        row["stages"][1]["choice"] = row["stages"][0]["choice"]
+    scored = Scored(run.items, run.rows, run.scored.right)
+    (fit,) = fits_of([replace(run, scored=scored)], None, {})
+    assert fit.stop_at == 0
+    assert "agreeing" not in fit.weights
 
 
 def test_where_stages_were_cut_short_only_the_probability_is_fitted():
@@ -115,3 +125,5 @@ def test_the_shipped_fits_are_about_the_built_in_model_and_say_how_true_they_are
         assert fit.model == "local/qwen2.5-1.5b"
         for told in fit.provenance["measured"].values():
             assert told["ECE"] <= told["by chance"] + 0.03
+            assert told["Brier"] < told["constant"]
+            assert told["AUROC"] > 0.5
