@@ -278,7 +278,7 @@ def read_json(body: bytes) -> Any:
     return data
 
 
-def read_request(body: Any, methods: Sequence[str], budget_header: str = "") -> FilmRequest:
+def read_request(body: Any, methods: Sequence[str]) -> FilmRequest:
     """Read a request body; ``methods`` are the names that models may have."""
     if not isinstance(body, dict):
         raise BadRequest("the body must be a JSON object")
@@ -298,13 +298,12 @@ def read_request(body: Any, methods: Sequence[str], budget_header: str = "") -> 
     if not asked.text:
         raise BadRequest("messages: the last user message asks nothing", key="messages")
     extras = _extras(body.get("longtake"))
-    given = [limits, read_budget(budget_header), extras.get("budget", {})]
     return FilmRequest(
         model=model,
         method=method,
         asked=asked,
         footage=_footage(messages, body, named),
-        budget=_strictest(given),
+        budget=_strictest([limits, extras.get("budget", {})]),
         carried="\n".join(part for part in (carried, _material(asked)) if part),
         models=tuple(extras.get("models", ())),
         seed=_seed(body.get("seed")),

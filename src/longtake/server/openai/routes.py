@@ -200,8 +200,6 @@ def _evict(folder: Path, keep: Path) -> None:
 
 router = APIRouter(tags=["openai"])
 
-BUDGET = "x-longtake-budget"
-"""Header with limits, as in ``calls=20, cost=0.5``."""
 GRACE = 20.0
 """Seconds for which a run goes on after its client has gone: SDKs retry after their timeout, and
 the retry joins the run instead of paying twice."""
@@ -242,10 +240,9 @@ def model(name: str) -> Response:
 async def complete(request: Request, state: StateParam) -> Response:
     """Answer a question about a film."""
     body = await request.body()
-    header, base = request.headers.get(BUDGET, ""), str(request.base_url)
     try:
         # decoding base64, hashing and opening a film take time that the loop does not have
-        question = await run_in_threadpool(_start, state, body, header, base)
+        question = await run_in_threadpool(_start, state, body, str(request.base_url))
     except (LongtakeError, ValidationError) as error:
         return _refused(error)
     if question.request.stream:
@@ -257,8 +254,8 @@ async def complete(request: Request, state: StateParam) -> Response:
     return await _whole(question, request, state)
 
 
-def _start(state: ServerState, body: bytes, header: str, base: str) -> AskedRequest:
-    wanted = read_request(read_json(body), registry.methods.names(), header)
+def _start(state: ServerState, body: bytes, base: str) -> AskedRequest:
+    wanted = read_request(read_json(body), registry.methods.names())
     film = place(state, wanted.footage)
     ask = Ask(
         film=film,

@@ -19,11 +19,9 @@ TEXT = {"type": "text", "text": "What is shown?"}
 JPEG = "data:image/jpeg;base64,AAAA"
 
 
-def wish(*content, header="", **body):
+def wish(*content, **body):
     messages = [{"role": "user", "content": list(content) or "film:a.mp4 What is shown?"}]
-    return read_request(
-        {"model": "longtake/uniform", "messages": messages, **body}, METHODS, header
-    )
+    return read_request({"model": "longtake/uniform", "messages": messages, **body}, METHODS)
 
 
 def video(url, **more):
@@ -130,11 +128,14 @@ def test_earlier_turns_are_context_and_keep_their_film():
     assert read.asked.text == "What does he carry?"
 
 
-def test_budgets_come_from_the_model_the_header_and_the_body_and_the_strictest_counts():
+def test_budgets_come_from_the_model_and_the_body_and_the_strictest_counts():
     read = wish(
         model="longtake/videoagent:calls=20+cost=0.5",
-        header="calls=10; seconds=60",
-        longtake={"budget": {"calls": 15}, "models": ["lab/acuity=1"], "fresh": True},
+        longtake={
+            "budget": {"calls": 10, "seconds": 60},
+            "models": ["lab/acuity=1"],
+            "fresh": True,
+        },
     )
     assert read.budget == BudgetSettings(seconds=60, cost=0.5, calls=10)
     assert (read.method, read.models, read.fresh) == ("videoagent", ("lab/acuity=1",), True)
