@@ -56,6 +56,7 @@ def test_every_server_of_the_team_is_asked(tmp_path, monkeypatch, capsys, method
         line = ["eval", "lab", *WORLD, "--method", method, "--team", str(team), "--no-verify"]
         # every chunk matches, so that a look shows as many frames as it can
         line += ["--set", "lvagent.team_size=4", "--set", "lvagent.threshold=-2"]
+        line += ["--set", "lvagent.reflection=false"]
         line += ["--set", "lvagent.calibration=sum", "--config", str(models), "--out", str(out)]
         assert cli.run(line) == 0, capsys.readouterr().err
     asked = [[r for r in server.requests if "messages" in r.body] for server in servers]

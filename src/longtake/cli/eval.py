@@ -169,8 +169,7 @@ def eval_command(
     if as_json:
         emit_json({"reports": reports.plain([report])})
     else:
-        published = None if planned is None else {planned.name: planned.published}
-        click.echo(markdown([report], published))
+        click.echo(markdown([report], _published([report])))
     # nothing could be asked at all, as when the server is down
     return 4 if report.counts.keys() == {"error"} else 0
 
@@ -429,11 +428,13 @@ def _leaderboard(
 
 
 def _published(scored: Sequence[RunReport]) -> Mapping[str, Sequence[Published]]:
-    """The papers' figures for the presets that were run, by preset."""
+    """The papers' figures for what was run, by preset and ablation."""
     published = {}
     for each in scored:
-        if preset := each.spec.get("preset"):
-            published[preset] = presets.read(preset, each.spec.get("ablation")).published
+        preset, ablation = each.spec.get("preset"), each.spec.get("ablation")
+        if preset:
+            name = f"{preset}, {ablation}" if ablation else preset
+            published[name] = presets.read(preset, ablation).published
     return published
 
 

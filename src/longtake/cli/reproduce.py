@@ -88,7 +88,7 @@ def reproduce(
         if cell.cannot:
             say(f"{title}, row {cell.number} ({cell.row}): {cell.cannot}")
             continue
-        place = out / paper / title / cell.folder
+        place = out / paper / title.removeprefix("table ") / cell.folder
         line = _command(cell, given, data, place)
         say(f"{title}, row {cell.number} ({cell.row}): {shlex.join(line)}")
         ended = subprocess.run(
