@@ -5,8 +5,10 @@ Below it: times as people write them, a pool of processes, cancellation.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +31,14 @@ def _shown(character: str) -> str:
 def on_one_line(text: str) -> str:
     """Return the same without line breaks, runs of spaces joined."""
     return visible(" ".join(text.split()))
+
+
+def disk_is_full(error: BaseException) -> bool:
+    """Whether an error says that there is no room to write."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return isinstance(error, OSError) and error.errno in full
 
 
 @contextmanager

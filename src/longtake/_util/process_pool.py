@@ -21,6 +21,7 @@ from multiprocessing.context import SpawnProcess
 from multiprocessing.managers import BaseManager
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
+from longtake._util import disk_is_full
 from longtake._util.cancellation import check_stop, leave
 from longtake.errors import LongtakeError
 
@@ -69,7 +70,7 @@ class Failure:
     ``crashed``: the worker died."""
     message: str
     exit_code: int = 1
-    errno: int | None = None
+    disk_full: bool = False
 
 
 @dataclass(frozen=True)
@@ -304,8 +305,8 @@ class TaskRunner:
 def _failure(error: Exception) -> Failure:
     if isinstance(error, LongtakeError):
         return Failure("refused", str(error), error.exit_code)
-    number = error.errno if isinstance(error, OSError) else None
-    return Failure("raised", f"{type(error).__name__}: {error}", errno=number)
+    message = f"{type(error).__name__}: {error}"
+    return Failure("raised", message, disk_full=disk_is_full(error))
 
 
 def worker_name() -> str:

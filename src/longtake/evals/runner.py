@@ -7,7 +7,6 @@ question is asked once: rows arrive one by one, and only what has no row is aske
 from __future__ import annotations
 
 import dataclasses
-import errno
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
 from longtake import __version__, prompts
+from longtake._util import disk_is_full
 from longtake._util.process_pool import (
     Notice,
     Processes,
@@ -44,7 +44,6 @@ from longtake.types import Result, Usage
 Row: TypeAlias = dict[str, Any]
 F = TypeVar("F", bound="FilmQuestions")
 
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # a leading dot is unsafe too: such files are hidden, and ".." is another folder
 _UNSAFE = re.compile(r"^\.|[^A-Za-z0-9_.-]")
 
@@ -86,7 +85,7 @@ def answer_one(solver: Solver, source: VideoSource, asked: BenchmarkQuestion) ->
     # a bug in a method must not end a run of thousands of questions
     except Exception as error:
         # a full disk is not the fault of this question: it ends the run
-        if isinstance(error, OSError) and error.errno in DISK_FULL:
+        if disk_is_full(error):
             raise
         message = f"{type(error).__name__}: {error}"
         usage = dataclasses.asdict(meter.total)
@@ -160,7 +159,7 @@ def rows_of(pool: WorkerPool[F]) -> Iterator[Row | Notice]:
             case TaskValue(_, row):
                 yield row
             case TaskFailed(task, done, failure):
-                if failure.errno in DISK_FULL:
+                if failure.disk_full:
                     # no question can be answered: it is not the fault of this one
                     raise LongtakeError(f"a worker's disk is full ({failure.message})")
                 asked = task.questions[done]

@@ -32,7 +32,7 @@ from longtake.runner.assignment import ModelAssignment
 from longtake.runner.extraction import extract, read_schema
 from longtake.runner.history import with_carried
 from longtake.runner.session import Session
-from longtake.server.films import ServedFilms
+from longtake.server.films import ServedFilms, reason_of
 from longtake.server.journal import Ask, CitedFilm, Journal, Kind, PictureSink, Scope
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions, log_as_json
@@ -69,7 +69,7 @@ class EngineLost(RunError):
 
 
 class Crash(Exception):
-    """A bug in a run, named by the class of its error; the note holds the traceback."""
+    """A bug in a run, with what users are told of it; the note holds the traceback."""
 
 
 class JobListener(Protocol):
@@ -347,7 +347,7 @@ class _EngineRun:
 
 
 def _crash(error: Exception) -> Crash:
-    crash = Crash(type(error).__name__)
+    crash = Crash(reason_of(error))
     crash.add_note("".join(traceback.format_exception(error)))
     return crash
 

@@ -28,6 +28,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from longtake._util import disk_is_full
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError, LongtakeError, MediaError
 from longtake.footage.plain import FrameFootage
@@ -77,6 +78,13 @@ class NoSuchFilm(MediaError):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "not_found", "no film of this server; films lie below --films")
+
+
+def reason_of(error: Exception) -> str:
+    """What users are told of a bug: its own text may hold paths or data."""
+    if disk_is_full(error):
+        return "the server's disk is full"
+    return f"internal error: {type(error).__name__} (the server's log says more)"
 
 
 def public_message(error: LongtakeError) -> str:

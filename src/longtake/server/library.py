@@ -29,7 +29,7 @@ from longtake.library import (
 )
 from longtake.library.add import EVERY, SurveyedFile, watch
 from longtake.runner.session import Session
-from longtake.server.films import NoSuchFilm, ServedFilms, film_id
+from longtake.server.films import NoSuchFilm, ServedFilms, film_id, reason_of
 from longtake.server.journal import CitedFilm, Scope
 from longtake.server.options import ServeOptions
 from longtake.tracing.events import Sink
@@ -228,7 +228,7 @@ class Watcher:
             self._end(stop, str(error))
         except Exception as error:  # a bug here must be shown, not end the thread unseen
             log.exception("watching failed")
-            self._end(stop, f"internal error: {type(error).__name__} (the server's log says more)")
+            self._end(stop, reason_of(error))
 
     def _end(self, stop: Stop, problem: str) -> None:
         with self._lock:

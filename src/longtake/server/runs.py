@@ -35,7 +35,7 @@ from longtake.server.engine import (
     question_of,
 )
 from longtake.server.events import ChangeNotifier
-from longtake.server.films import ServedFilms, public_message
+from longtake.server.films import ServedFilms, public_message, reason_of
 from longtake.server.journal import (
     ENDED,
     Ask,
@@ -180,9 +180,7 @@ def _reason(error: Exception | None) -> str:
         return ""
     if isinstance(error, LongtakeError):
         return public_message(error)
-    # its text may hold paths or data that are nobody's business
-    name = error.args[0] if isinstance(error, Crash) else type(error).__name__
-    return f"internal error: {name} (the server's log says more)"
+    return str(error.args[0]) if isinstance(error, Crash) else reason_of(error)
 
 
 class QueueFull(RunError):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import errno
 import pickle
+import sqlite3
 import threading
 import time
 from dataclasses import replace
@@ -150,6 +152,24 @@ def test_a_bug_is_named_and_its_traceback_logged(pool, ask, monkeypatch, caplog)
     assert "Odd" in run.record.error
     assert "secret" not in run.record.error
     assert "a secret path" in caplog.text
+
+
+def full_database():
+    with sqlite3.connect(":memory:") as database:
+        database.execute("PRAGMA max_page_count = 1")
+        try:
+            database.execute("CREATE TABLE t(a)")
+        except sqlite3.Error as error:
+            return error
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), full_database()])
+def test_a_full_disk_is_told_as_such(pool, ask, monkeypatch, error):
+    monkeypatch.setattr(JobWorker, "do", lambda self, job, listener: Outcome(error=error))
+    run = pool.start(ask)
+    with pytest.raises(Crash):
+        run.result(PATIENCE)
+    assert run.record.error == "the server's disk is full"
 
 
 def test_what_cannot_be_sent_fails_the_run_and_not_the_process(pool, ask, monkeypatch):
