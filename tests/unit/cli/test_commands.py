@@ -279,34 +279,27 @@ def test_a_cache_that_is_a_file_is_said_plainly(run, film, tmp_path, monkeypatch
     assert "is not a folder" in json.loads(ok(run("doctor", "--json")))["cache"]["problem"]
 
 
-def test_full_disk_is_said_plainly(run, film, monkeypatch):
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    code, _, err = run("index", film)
-    assert code == 1
-    assert "disk is full" in err
+WHILE_LOADING = ImportError("initialization failed")
+WHILE_LOADING.__cause__ = KeyboardInterrupt()
 
 
-def test_interrupt_exits_130(run, film, monkeypatch):
-    def stop(*args, **kwargs):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize(
+    ("place", "error", "code", "says"),
+    [
+        ("os.fsync", OSError(28, "No space left on device"), 1, "disk is full"),
+        ("longtake.index.layers.build_frame_layers", KeyboardInterrupt(), 130, "work is kept"),
+        ("longtake.index.layers.build_frame_layers", WHILE_LOADING, 130, "interrupted"),
+    ],
+)
+def test_a_full_disk_and_interrupts_are_said_plainly(
+    run, film, monkeypatch, place, error, code, says
+):
+    def fail(*args, **kwargs):
+        raise error
 
-    monkeypatch.setattr("longtake.index.layers.build_frame_layers", stop)
-    code, _, err = run("index", film, *QUICK)
-    assert code == 130
-    assert "finished work is kept" in err
-
-
-def test_interrupt_while_a_library_is_loaded_exits_130(run, film, monkeypatch):
-    def stop(*args, **kwargs):
-        raise ImportError("initialization failed") from KeyboardInterrupt()
-
-    monkeypatch.setattr("longtake.index.layers.build_frame_layers", stop)
-    code, _, err = run("index", film, *QUICK)
-    assert code == 130
-    assert "interrupted" in err
+    monkeypatch.setattr(place, fail)
+    ended, _, err = run("index", film, *QUICK)
+    assert (ended, says in err) == (code, True), err
 
 
 def test_internal_errors_hide_the_traceback_until_asked(run, film, monkeypatch):

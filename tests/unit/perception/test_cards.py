@@ -26,13 +26,7 @@ from longtake.perception.cards import (
     lay_out,
     open_card,
 )
-from longtake.perception.encoders import (
-    BuiltIns,
-    card_folder,
-    names,
-    open_encoder,
-    open_image_text_encoder,
-)
+from longtake.perception.encoders import BuiltIns, card_folder, names, open_encoder
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import Preprocessing
 
@@ -85,12 +79,6 @@ def test_the_first_token_stands_for_the_picture(tmp_path):
     )[0]
     first = sequence[:, 0] / np.linalg.norm(sequence[:, 0])
     assert encoder.images([noise(30, 40)]) == pytest.approx(first, abs=1e-5)
-
-
-def test_an_encoder_of_pictures_only_is_refused_for_search(tmp_path):
-    tinymodels.folder_for(DINO, card_folder("dinov2-small", tmp_path))
-    with pytest.raises(ConfigError, match=r"encodes pictures only; search needs .* such as conse"):
-        open_image_text_encoder("dinov2-small", BuiltIns(tmp_path))
 
 
 def test_a_model_of_another_shape_is_refused(tmp_path):

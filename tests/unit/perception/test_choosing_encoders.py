@@ -112,7 +112,7 @@ def test_only_registered_names_are_encoders(tmp_path):
 
 
 def test_an_encoder_without_texts_is_refused_for_search(tmp_path):
-    with pytest.raises(ConfigError, match="encodes pictures only"):
+    with pytest.raises(ConfigError, match=r"encodes pictures only; search needs .* such as conse"):
         PerceptionModels(PerceptionSettings(images="efficientnet-lite2"), tmp_path).images  # noqa: B018
 
 

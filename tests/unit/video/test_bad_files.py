@@ -29,36 +29,25 @@ def problem(path, **limits):
     return caught.value.problem
 
 
-def test_missing(tmp_path):
-    assert problem(tmp_path / "nowhere.mp4") == "not_found"
-
-
-def test_url_is_not_opened():
-    assert problem("http://127.0.0.1:9/film.mp4") == "not_found"
-
-
-def test_empty(tmp_path):
-    (tmp_path / "empty.mp4").touch()
-    assert problem(tmp_path / "empty.mp4") == "not_a_video"
-
-
-def test_folder(tmp_path):
-    assert problem(tmp_path) == "not_a_file"
-
-
-def test_pipe(tmp_path):
+def test_what_is_no_file_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe.mp4")
-    assert problem(tmp_path / "pipe.mp4") == "not_a_file"
+    assert problem(tmp_path / "nowhere.mp4") == "not_found"
+    assert problem("http://127.0.0.1:9/film.mp4") == "not_found"
+    assert problem(tmp_path) == problem(tmp_path / "pipe.mp4") == "not_a_file"
 
 
-def test_text(tmp_path):
-    (tmp_path / "film.mp4").write_text("This is not a film.\n" * 100)
-    assert problem(tmp_path / "film.mp4") == "not_a_video"
-
-
-def test_noise(tmp_path):
-    (tmp_path / "film.mkv").write_bytes(np.random.default_rng(0).bytes(100_000))
-    assert problem(tmp_path / "film.mkv") == "not_a_video"
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("empty.mp4", b""),
+        ("text.mp4", b"This is not a film.\n" * 100),
+        ("noise.mkv", np.random.default_rng(0).bytes(100_000)),
+    ],
+    ids=["empty", "text", "noise"],
+)
+def test_files_that_hold_no_film(tmp_path, name, data):
+    (tmp_path / name).write_bytes(data)
+    assert problem(tmp_path / name) == "not_a_video"
 
 
 def test_sound_only(tmp_path):
