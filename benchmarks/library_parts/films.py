@@ -74,9 +74,7 @@ def memory() -> dict[str, float]:
     }
 
 
-def lab_library(
-    folder: Path, backend: str = "embedded", settings: Settings | None = None
-) -> Library:
+def lab_library(folder: Path, settings: Settings | None = None) -> Library:
     settings = settings or Settings()
     perception = PerceptionModels(settings.perception, folder / "cache", images=ENCODER)
     source = LabSource()
@@ -87,12 +85,7 @@ def lab_library(
         return open_film(entry.path, settings, senses=perception)
 
     return Library(
-        folder / "library",
-        settings,
-        backend=backend,
-        perception=perception,
-        sentences=ENCODER,
-        opener=opened,
+        folder / "library", settings, perception=perception, sentences=ENCODER, opener=opened
     )
 
 
