@@ -9,7 +9,10 @@ question, to see what later answers take. Python keeps compiled modules, as it d
 package. Unless ``--model`` names another, the model is a server in this process that replies at
 once with the first passage it is shown, so that the time is that of everything else. Weights of
 local models are linked into the empty cache from ``--weights``. The table shows wall time, the
-answer's state and the number of citations, for this checkout and an earlier one.
+answer's state and the number of citations, for this checkout and an earlier one. For the other
+question it also shows the seconds from the start of the process to the passages that are read, to
+the first word of the draft and to the answer: medians of ``--rounds``, in which the sides take
+turns. Without drafts, the answer is the first word.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import av
@@ -32,6 +36,16 @@ import av
 from longtake.config import Settings, cache_folder
 
 ROOT = Path(__file__).parent.parent
+WATCH = """
+import sys, time, longtake
+film, question, model, seconds = *sys.argv[1:4], {}
+for item in longtake.open(film).stream(question, method="lookup", model=model or (), cache=False):
+    kind = getattr(item, "label", getattr(item, "kind", "answer"))
+    seconds.setdefault({"looked_up": "passages_found"}.get(kind, kind), time.time())
+for kind in ("passages_found", "drafted", "answer"):
+    print(seconds.get(kind, seconds["answer"]))
+"""
+"""Prints when the passages, the first word and the answer were there."""
 
 
 class Echo(BaseHTTPRequestHandler):
@@ -80,6 +94,13 @@ def repeated(film: Path, minutes: float, folder: Path) -> Path:
     return path
 
 
+def environment(root: Path, cache: str) -> dict[str, str]:
+    """The variables under which a checkout runs."""
+    ours = {"PYTHONPATH": str(root / "src"), "LONGTAKE_CACHE": cache}
+    compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{cache}/compiled"}
+    return {**os.environ, **ours, **compiled}
+
+
 def asked(
     root: Path, cache: str, film: Path, question: str, args: argparse.Namespace
 ) -> tuple[float, Any]:
@@ -89,18 +110,32 @@ def asked(
     if (root / "src" / "longtake" / "methods" / "lookup").exists():
         command += ["--method", "lookup"]
     command += ["--model", args.model] if args.model else []
-    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "LONGTAKE_CACHE": cache}
-    environment |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{cache}/compiled"}
     began = time.perf_counter()
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=args.limit
+            command,
+            env=environment(root, cache),
+            capture_output=True,
+            text=True,
+            timeout=args.limit,
         )
     except subprocess.TimeoutExpired:
         return time.perf_counter() - began, None
     if not done.stdout.strip():
         sys.exit(f"{' '.join(command)}: {done.stderr[-500:]}")
     return time.perf_counter() - began, json.loads(done.stdout)
+
+
+def watched(root: Path, cache: str, film: Path, args: argparse.Namespace) -> list[float]:
+    """Seconds to the passages, the first word and the answer of the other question."""
+    command = [sys.executable, "-c", WATCH, str(film), args.another, args.model]
+    began = time.time()
+    done = subprocess.run(
+        command, env=environment(root, cache), capture_output=True, text=True, timeout=args.limit
+    )
+    if done.returncode:
+        sys.exit(f"{film}: {done.stderr[-500:]}")
+    return [float(line) - began for line in done.stdout.split()]
 
 
 def main() -> None:
@@ -110,6 +145,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, nargs="+", default=[5.0, 60.0])
     parser.add_argument("--question", required=True)
     parser.add_argument("--another", default="", help="a question that follows")
+    parser.add_argument("--rounds", type=int, default=1, help="how often it is asked")
     parser.add_argument("--model", default="")
     parser.add_argument(
         "--weights", type=Path, default=cache_folder(Settings()) / "models", help="GGUF files"
@@ -123,8 +159,9 @@ def main() -> None:
         args.model = f"http://127.0.0.1:{server.server_port}/v1#echo"
     sides = {"before": args.before} if args.before else {}
     sides["now"] = ROOT
-    print("| film | side | first answer, s | state | citations | again, s | another, s |")
-    print("|---|---|---|---|---|---|---|")
+    another = "another: passages, s | first word, s | answer, s"
+    print(f"| film | side | first answer, s | state | citations | again, s | {another} |")
+    print("|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         films = [repeated(args.film, minutes, Path(folder)) for minutes in args.minutes]
         compare(films, sides, args)
@@ -132,28 +169,31 @@ def main() -> None:
 
 def link(weights: Path, folder: Path) -> None:
     """Have the files of local models in a cache; downloading them is not what is measured."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for file in weights.glob("*.gguf"):
         (folder / file.name).symlink_to(file)
 
 
 def compare(films: list[Path], sides: dict[str, Path], args: argparse.Namespace) -> None:
-    """Ask every film of every side, first and again."""
+    """Ask every film of every side, first and again, and then another question in turns."""
     for film in films:
-        for side, root in sides.items():
-            with tempfile.TemporaryDirectory() as cache:
-                link(args.weights, Path(cache) / "models")
-                first, answer = asked(root, cache, film, args.question, args)
-                again = other = float("nan")
-                if answer:
-                    again, _ = asked(root, cache, film, args.question, args)
-                if answer and args.another:
-                    other, _ = asked(root, cache, film, args.another, args)
-            status = answer["status"] if answer else f"none within {args.limit:.0f} s"
-            cited = len(answer["evidence"]) if answer else 0
-            later = [f"{again:.1f}", f"{other:.1f}"]
-            row = [film.name, side, f"{first:.1f}", status, cited, *later]
-            print(f"| {' | '.join(map(str, row))} |", flush=True)
+        rows: dict[str, list[Any]] = {}
+        times: dict[str, list[list[float]]] = {side: [] for side in sides}
+        with tempfile.TemporaryDirectory() as folder:
+            for side, root in sides.items():
+                cache = Path(folder) / side
+                link(args.weights, cache / "models")
+                first, answer = asked(root, str(cache), film, args.question, args)
+                again = asked(root, str(cache), film, args.question, args)[0] if answer else 0.0
+                status = answer["status"] if answer else f"none within {args.limit:.0f} s"
+                cited = len(answer["evidence"]) if answer else 0
+                rows[side] = [film.name, side, f"{first:.1f}", status, cited, f"{again:.1f}"]
+            for _ in range(args.rounds if args.another else 0):
+                for side, root in sides.items():
+                    times[side].append(watched(root, str(Path(folder) / side), film, args))
+        for side, row in rows.items():
+            medians = [f"{median(each):.1f}" for each in zip(*times[side], strict=True)]
+            print(f"| {' | '.join(map(str, row + medians))} |", flush=True)
 
 
 if __name__ == "__main__":
