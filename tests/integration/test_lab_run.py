@@ -246,11 +246,10 @@ def test_all_methods_side_by_side(films, run):
     # lookup sees no pictures, so it abstains if the answer is neither said nor written
     looking = [row for name, row in rows.items() if name != "lookup"]
     assert {row["status"] for row in looking} == {"answered"}
-    sighted = [
-        name for name, row in rows.items() if name != "blind" and row["choice"] == asked.answer
-    ]
-    assert len(sighted) >= len(rows) - 3, rows  # two minutes hold few needles that nobody finds
-    for name in sighted:
+    right = {name for name, row in rows.items() if row["choice"] == asked.answer}
+    # a needle of a few seconds is in the frames of those that show the film densely
+    assert {"uniform", "search", "auto"} <= right, rows
+    for name in right:
         assert all(0 <= cited["start"] <= 120 for cited in rows[name]["evidence"])
 
 
