@@ -17,7 +17,7 @@ import numpy as np
 
 from longtake.algorithms import lexical
 from longtake.algorithms import passages as phrases
-from longtake.algorithms.passages import held
+from longtake.algorithms.evidence import held
 from longtake.algorithms.question_kinds import CERTAIN
 from longtake.config import load
 from longtake.evals.benchmarks import NOT_TOLD, LabelledQuestion, films
