@@ -66,7 +66,7 @@ class Task:
 
 
 MAKE = "lab make --minutes 2 --seed 7 --questions 4 --out world"
-QUESTION = '"What does the person in the white coat and the tall hat open at the rooftop?"'
+QUESTION = '"What does the person in the orange coat and the straw hat spin at the garden?"'
 """A question of the world that MAKE makes; films follow from their seed."""
 FILM = f"world/film.mp4 {QUESTION}"
 SEARCH = 'search world/film.mp4 "{quote}"'
