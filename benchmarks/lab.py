@@ -94,6 +94,12 @@ class Row:
         gap = paired(self.scored.right, other.right, videos)
         return f"{100 * gap.value:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}]"
 
+    def right_of(self, kind: str) -> str:
+        """How many questions of a kind are right."""
+        pairs = zip(self.scored.items, self.scored.right, strict=True)
+        right = [ok for item, ok in pairs if item.tags["type"] == kind]
+        return f"{sum(right)} of {len(right)}"
+
     def cells(self) -> list[str]:
         """The row as the page shows it."""
         scored, rate = self.scored, self.scored.accuracy
@@ -170,6 +176,11 @@ def write(rows: list[Row], out: Path) -> None:
         count = len(chosen[0].scored.items)
         blocks.append(f"## {minutes} minutes, acuity {acuity:g}, {count} questions")
         blocks.append(table(HEAD, [row.cells() for row in chosen]))
+        leads = [[row.cell.method, *(row.lead(o.scored) for o in chosen)] for row in chosen]
+        blocks.append(table(("minus", *(row.cell.method for row in chosen)), leads))
+        kinds = sorted({item.tags["type"] for item in chosen[0].scored.items})
+        by_kind = [[row.cell.method, *(row.right_of(kind) for kind in kinds)] for row in chosen]
+        blocks.append(table(("right by kind", *kinds), by_kind))
         for method in dict.fromkeys(row.cell.method for row in chosen):
             marks = []
             for row in chosen:
