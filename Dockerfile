@@ -1,24 +1,26 @@
-# longtake on a CPU. Build: docker build -t longtake .
-# Written without a Docker daemon at hand: not built yet. pip install of the wheel was run in clean environments.
-# Ask:  docker run --rm -v "$PWD:/films" -v longtake:/cache longtake ask /films/film.mp4 "Who leaves first?"
-# Page: docker run --rm -p 127.0.0.1:8750:8750 -e LONGTAKE_SERVE_TOKEN=… -v "$PWD:/films" -v longtake:/cache \
-#           longtake serve --films /films --host 0.0.0.0 --host-name localhost
-FROM python:3.12-slim
+# longtake in a container, as a user without root. Build: docker build -t longtake .
+# With an NVIDIA GPU:  docker build -t longtake:cuda --build-arg EXTRAS=all,gpu .   and run it with --gpus all
+# Ask:  docker run --rm -v "$PWD:/films:ro" -v longtake:/cache longtake ask film.mp4 "Who leaves first?"
+# Page: compose.yaml
+FROM python:3.12-slim AS build
+ARG EXTRAS=all
+WORKDIR /src
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY src src
+RUN python -m venv /opt/longtake \
+    && /opt/longtake/bin/pip install --no-cache-dir --constraint constraints.txt ".[$EXTRAS]"
 
+FROM python:3.12-slim
 # the one library that our wheels expect of the system
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends libgomp1 \
     && rm -rf /var/lib/apt/lists/*
-
-WORKDIR /opt/longtake
-COPY pyproject.toml constraints.txt README.md LICENSE ./
-COPY src src
-RUN pip install --no-cache-dir --constraint constraints.txt ".[speech,report,serve,mcp,otel]"
-
-# films are somebody's own: nothing runs as root
-RUN useradd --create-home viewer && mkdir /cache && chown viewer /cache
+# the home folder is the volume: everything that is written lies there, so the root may be read-only
+RUN useradd --home-dir /cache --create-home viewer
+COPY --from=build /opt/longtake /opt/longtake
+# the GPU's driver comes from the host, with its video part; PyTorch brings CUDA's libraries itself
+ENV PATH=/opt/longtake/bin:$PATH HOME=/cache LONGTAKE_CACHE=/cache NVIDIA_DRIVER_CAPABILITIES=compute,utility,video
 USER viewer
-ENV LONGTAKE_CACHE=/cache
 VOLUME /cache
 WORKDIR /films
 ENTRYPOINT ["longtake"]
