@@ -85,7 +85,7 @@ wheel-check: $(VENV)/.ready
 	$(BIN)/python tests/wheel_check.py
 
 PYTHONS ?= python3.11 python3.12 python3.13
-release-check: $(VENV)/.ready  ## wheel and sdist in clean environments of PYTHONS="…", dependencies downloaded
+release-check: $(VENV)/.ready  ## wheel and sdist: metadata, licences, pip-audit, then used with each of PYTHONS="…"
 	$(BIN)/python tests/release_check.py $(PYTHONS)
 
 # Harnesses pin versions that conflict with ours and with one another, so each has its own environment.

