@@ -7,7 +7,6 @@ import importlib.metadata
 import json
 import re
 import shlex
-import tomllib
 import zipfile
 from pathlib import Path
 
@@ -57,6 +56,12 @@ def test_the_page_of_weights_lists_every_download_with_a_recorded_hash():
     }
 
 
+def test_every_dependency_has_a_reason():
+    needed = {re.match(r"[\w-]+", each)[0] for each in release_check.PROJECT["dependencies"]}
+    listed = WEIGHTS.partition("## Packages")[2]
+    assert set(re.findall(r"^\| `([\w-]+)` \|", listed, re.MULTILINE)) == needed
+
+
 def test_the_dockerfile_copies_files_that_reach_it_and_runs_without_root():
     steps = (ROOT / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
@@ -66,9 +71,8 @@ def test_the_dockerfile_copies_files_that_reach_it_and_runs_without_root():
             *sources, _ = step.split()[1:]
             assert [name for name in sources if f"!{name}" not in ignored] == []
             assert [name for name in sources if not (ROOT / name).exists()] == []
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (chosen,) = (step.partition("=")[2] for step in steps if step.startswith("ARG EXTRAS"))
-    assert set(chosen.split(",")) <= project["optional-dependencies"].keys()
+    assert set(chosen.split(",")) <= release_check.PROJECT["optional-dependencies"].keys()
     assert [step for step in steps if step.startswith("USER ")] == ["USER viewer"]
 
 
