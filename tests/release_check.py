@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MOST_BYTES = 10_000_000
-"""More than this in a package is a file that got in by mistake: PyPI itself takes 100 MB."""
+"""Four times the size of the sdist: more than this is a file that got in by mistake."""
 
 
 def run(*command: object, cwd: Path, **more: str) -> str:
