@@ -103,7 +103,8 @@ def test_a_citation_seeks_the_player_to_its_frame(page, question):
     until(page, "window.soughtTime !== undefined")
     time = page.evaluate("window.soughtTime")
     assert start - 0.001 <= time <= start + 0.1
-    assert any(segment.start <= time <= segment.end for segment in question.evidence)
+    # a citation lasts at least two seconds and may begin before a short event
+    assert any(segment.start - 2 <= time <= segment.end for segment in question.evidence)
     assert page.url.endswith("?c=0")
 
 
