@@ -34,7 +34,10 @@ def helped(command: click.Command, words: list[str]) -> str:
 
 def page() -> str:
     """The whole page."""
-    rows = [f"| [`{name}`](#longtake-{name}) | {told} |" for name, told in COMMANDS.items()]
+    rows = []
+    for name in COMMANDS:
+        told, _, _ = (_load(name).help or "").partition("\n")
+        rows.append(f"| [`{name}`](#longtake-{name}) | {told} |")
     parts = [HEAD, "\n".join(["| command | what it does |", "|---|---|", *rows, ""])]
     for name in COMMANDS:
         command = _load(name)

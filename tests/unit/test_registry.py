@@ -98,10 +98,10 @@ def test_a_method_without_bounds_has_an_unknown_estimate(run, own, film_folder):
     assert code == 0, err
     assert "unknown: the method has no bounds" in out
     asked = (film, "Which?", "--option", "red", "--option", "green", "--model", "lab/acuity=1")
-    code, out, err = run("estimate", *asked, "--method", "own_methods:Bare")
+    code, out, err = run("compare", "--dry-run", *asked, "--method", "own_methods:Bare")
     assert code == 0, err
     assert out.splitlines()[1].split() == ["own_methods:Bare", *["unknown"] * 5]
-    code, out, err = run("estimate", *asked, "--method", "own_methods:Bare", "--json")
+    code, out, err = run("compare", "--dry-run", *asked, "--method", "own_methods:Bare", "--json")
     estimates = json.loads(out)["estimates"]
     assert estimates[0] == {
         **dict.fromkeys(("calls", "frames", "tokens_in", "tokens_out", "cost", "steps")),

@@ -18,6 +18,7 @@ import click
 from longtake import __version__
 from longtake._util import on_one_line, visible
 from longtake._util.cancellation import leave
+from longtake.cli.output import say
 from longtake.errors import ConfigError, LongtakeError, unknown
 
 if TYPE_CHECKING:
@@ -62,67 +63,69 @@ def _package(point: EntryPoint) -> str:
     return f"the package {on_one_line(name)}"
 
 
-COMMANDS = {
-    "setup": "Find what is there, choose a model, try it, and write your configuration.",
-    "ask": "Ask a question about films; get answers with evidence.",
-    "chat": "Ask a film one question after another.",
-    "history": "Show what was asked before.",
-    "compare": "Compare several methods on one question.",
-    "estimate": "Show the most a question can cost, without asking it.",
-    "serve": "Start a server with a page on which to ask and watch answers being found.",
-    "mcp": "Offer films as tools to an assistant, over the Model Context Protocol.",
-    "methods": "List the methods, or show one with its fields, paper, roles and cost.",
-    "replay": "Show a recorded run offline, or repeat it with its recorded replies.",
-    "info": "Show a film's length, picture, sound and subtitles.",
-    "transcript": "Show what is said in a film, with times, or save it as subtitles.",
-    "speakers": "List who speaks in a film, or rename speakers.",
-    "frames": "Save the frames at given times.",
-    "clip": "Cut a stretch out of a film.",
-    "index": "Index films, so that questions are answered quickly.",
-    "events": "Divide a film into blocks where its content changes.",
-    "chapters": "Show a film's chapters, or export them.",
-    "summary": "Summarise a film, with its chapters.",
-    "extract": "Extract a table from films: every cell is a value with its citation, or null.",
-    "search": "Find moments by words: in speech, pictures and on-screen text.",
-    "library": "Search and ask many films at once.",
-    "eval": "Run a method on a benchmark and score it.",
-    "reproduce": "Repeat the tables of a paper row by row, beside the published figures.",
-    "calibrate": "Fit probabilities to a model's answers to labelled questions.",
-    "report": "Score runs and compare them, as Markdown, JSON or a web page.",
-    "audit": "Show what answers owe to the footage, to citations and to letters.",
-    "benchmarks": "List the benchmarks: what to download, where to put it, under which terms.",
-    "select": "Choose a team from a library of agents, without labels.",
-    "train-retriever": "Train a head that finds the part of a film that a text describes.",
-    "models": "List, probe and download language models.",
-    "lab": "Make films with known truth, and simulate models of known acuity.",
-    "cache": "List and clear what was derived from films.",
-    "completion": "Print a script that completes commands in your shell.",
-    "doctor": "Show what is installed, configured and available, and what to do next.",
+GROUPS = {
+    "Ask": {
+        "ask, chat": "a question, with evidence; one after another",
+        "compare": "several methods, or what they can cost",
+        "extract": "a table: every cell with its citation",
+        "library": "search and ask many films at once",
+        "serve, mcp": "a page and an API; tools for assistants",
+        "history, replay": "what was asked; a recorded run again",
+    },
+    "Look": {
+        "search": "find moments by words: heard, seen, written",
+        "summary": "what a film is about; chapters to export",
+        "transcript, speakers": "what is said, as subtitles too; who speaks",
+        "info, frames, clip": "describe a film; save stills; cut a stretch",
+    },
+    "Manage": {
+        "setup, doctor": "choose a model; check the installation",
+        "models, methods": "list, try and download models; show methods",
+        "index, cache": "index films ahead; list and clear the cache",
+        "completion": "complete commands in your shell",
+    },
+    "Measure": {
+        "eval, report, audit": "run benchmarks; score runs; question scores",
+        "reproduce, calibrate": "a paper's tables; fit probabilities",
+        "select, train-retriever": "choose a team; train a finder of clips",
+        "lab, events": "films of known truth; where content changes",
+    },
 }
-"""Our commands in the order of ``--help``. Their summaries are here so that ``--help`` need not
-import them."""
+"""Our commands as ``--help`` shows them: at a glance, without importing any."""
+COMMANDS = tuple(name for group in GROUPS.values() for names in group for name in names.split(", "))
+
+RENAMED = {
+    "benchmarks": ("eval", "--list"),
+    "chapters": ("summary", "--chapters"),
+    "estimate": ("compare", "--dry-run"),
+}
+"""Commands of version 0.2 that are part of others now; they work until version 0.4."""
 
 _FILES = {
     "audit": "eval",
-    "benchmarks": "eval",
     "completion": "setup",
     "doctor": "setup",
-    "estimate": "compare",
-    "events": "chapters",
+    "events": "summary",
     "frames": "clip",
     "mcp": "serve",
     "report": "eval",
     "speakers": "transcript",
-    "summary": "chapters",
 }
 """Commands whose file is not named after them."""
 
 WELCOME = """\
-Ask a film:      longtake ask film.mp4 "Who wins the race?"
+Ask a film:      longtake film.mp4 "Who wins the race?"
+Open the page:   longtake film.mp4
 Choose a model:  longtake setup   (or per question: --model gemini-…, gpt-…, claude-…, ollama/…)
-Open the page:   longtake serve --films DIR --open
 All commands:    longtake --help"""
 """What ``longtake`` alone prints."""
+
+USAGE = """\
+Usage: longtake FILM "QUESTION"   answer it, with evidence that you can check
+       longtake FILM              open the page on the film
+       longtake COMMAND --help    a command's options, with an example
+
+"""
 
 INTERRUPTED = "interrupted; finished work is kept"
 
@@ -131,31 +134,55 @@ class _LazyGroup(click.Group):
     """Imports a command only when it is called, which keeps ``--help`` instant."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [*COMMANDS, *installed(COMMANDS)]
+        return [*COMMANDS, *_added()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name in COMMANDS:
             return _load(cmd_name)
-        point = installed(COMMANDS).get(cmd_name)
+        point = _added().get(cmd_name)
         return None if point is None else load(point)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        added = {}
-        for name, point in installed(COMMANDS).items():
-            added[name] = describe(point)
-        with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items(), *added.items()])
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        formatter.write(USAGE)
+        for title, group in GROUPS.items():
+            for number, (names, told) in enumerate(group.items()):
+                formatter.write(f"{'' if number else title:<9}{names:<25}{told}\n")
+        for number, (name, point) in enumerate(_added().items()):
+            formatter.write(f"{'' if number else 'Added':<9}{name:<25}{describe(point)}\n")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        # click's own error would not suggest the nearest command
         name = args[0] if args else ""
-        if name not in COMMANDS and not name.startswith("-"):
+        if name in RENAMED:
+            now = RENAMED[name]
+            say(f"{name!r} is now {' '.join(now)!r}; the former name works until 0.4")
+            args = [*now, *args[1:]]
+        elif name not in COMMANDS and not name.startswith("-"):
             known = self.list_commands(ctx)
-            if name not in known:
+            if name not in known and _names_film(name):
+                if len(args) == 1 or all(map(os.path.exists, args)):
+                    args = ["serve", "--open", *(f"--films={each}" for each in args)]
+                else:
+                    args = ["ask", *args]
+            elif name not in known:
+                # click's own error would not suggest the nearest command
                 raise unknown("command", name, known)
         return super().resolve_command(ctx, args)
+
+
+def _added() -> dict[str, EntryPoint]:
+    return installed((*COMMANDS, *RENAMED))
+
+
+def _names_film(word: str) -> bool:
+    """Whether a word names a film or a folder, perhaps one that is not there."""
+    # unlike pathlib's, this takes any text
+    if os.path.exists(word) or "://" in word:  # noqa: PTH110
+        return True
+    from longtake.video.container import SUFFIXES  # late: it loads FFmpeg
+
+    return os.path.splitext(word)[1].lower() in SUFFIXES  # noqa: PTH122
 
 
 def _load(name: str) -> click.Command:
@@ -182,11 +209,7 @@ def _load(name: str) -> click.Command:
 @click.version_option(__version__, prog_name="longtake")
 @click.pass_context
 def root(ctx: click.Context) -> None:
-    """Ask questions about long videos; get answers with evidence you can check.
-
-    Every command has --help with an example. Results go to standard output, progress to standard
-    error.
-    """
+    """Ask questions about long videos; get answers with evidence you can check."""
     if ctx.invoked_subcommand is None:
         click.echo(WELCOME)
 

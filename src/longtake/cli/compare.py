@@ -1,4 +1,4 @@
-"""``longtake compare`` and ``longtake estimate``."""
+"""``longtake compare``."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ from longtake.types import QuestionKind, Result
 @film_path
 @click.argument("question")
 @methods_option
+@click.option("--dry-run", is_flag=True, help="Show the most it can cost; send nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask before a long or paid comparison.")
 @common
 @question_options
@@ -46,6 +47,7 @@ def compare(
     path: Path,
     question: str,
     methods: tuple[str, ...],
+    dry_run: bool,
     yes: bool,
     options: tuple[str, ...],
     asked_as: QuestionKind | None,
@@ -53,11 +55,15 @@ def compare(
     session: Session,
     as_json: bool,
 ) -> int:
-    """Compare several methods on one question.
+    """Compare several methods on one question, or what they can cost.
 
     All methods use the same index, models and budget. Earlier replies are not reused, so that each
     method shows what it costs. The estimate is shown first; on a terminal you are asked before
     anything that costs money or may take more than ten minutes (--max-seconds limits each method).
+
+    The estimate is each method's own upper bound on calls, pictures, tokens, and money where prices
+    are known, with the check of the answer. Replies that have to be requested again, or are longer
+    than requested, are not in it. A method without bounds is shown as unknown.
 
     Exit code 0: a method answered; 3: none did, because the budget ran out or replies could not be
     read; 4: all failed.
@@ -65,10 +71,14 @@ def compare(
     \b
     Example:
       longtake compare film.mp4 "Who leaves first?" --option "the man" --option "the woman"
+      longtake compare film.mp4 "Who leaves first?" --dry-run
     """
     parsed = read_question(question, options, asked_as)
     names = methods or tuple(registry.methods.names())
     film = open_film(path, session.settings, subtitles=subtitles)
+    if dry_run:
+        _show_bounds(path, estimate_all(session, film, parsed, names), as_json=as_json)
+        return 0
     # a reply that one method paid for would be free for the next one
     assignment = replace(session.assignment.among(names), replies=False)
     session = replace(session, assignment=assignment)
@@ -96,6 +106,14 @@ def compare(
         _show_table(rows)
     # one answer is enough for success
     return min((exit_code(row.answer) for _, row in rows if isinstance(row, Result)), default=4)
+
+
+def _show_bounds(path: Path, estimates: Sequence[Estimate], *, as_json: bool) -> None:
+    if as_json:
+        plain = [dataclasses.asdict(each) for each in estimates]
+        emit_json({"film": str(path), "estimates": plain})
+    else:
+        show_estimates(estimates)
 
 
 def _worth_asking(estimates: Sequence[Estimate], settings: Settings) -> bool:
@@ -130,42 +148,3 @@ def _line(result: Result) -> str:
     cost = "unknown" if used.cost is None else f"${used.cost:.4f}"
     usage = f"{used.frames:>8}{used.calls:>7}{tokens:>9,}{cost:>10}{used.seconds:>8.1f}"
     return f"{words[:31]:<32}{confidence:>6}{usage}"
-
-
-@click.command()
-@film_path
-@click.argument("question")
-@methods_option
-@common
-@question_options
-@answering_options
-def estimate(
-    path: Path,
-    question: str,
-    methods: tuple[str, ...],
-    options: tuple[str, ...],
-    asked_as: QuestionKind | None,
-    subtitles: Path | None,
-    session: Session,
-    as_json: bool,
-) -> None:
-    """Show the most a question can cost, without asking it.
-
-    Each method states its own upper bounds: calls, pictures, tokens, and money where prices are
-    known. The check of the answer is included. Nothing is sent. Not included: replies that have to
-    be requested again, and replies longer than requested. A method without bounds is shown as
-    unknown.
-
-    \b
-    Example:
-      longtake estimate film.mp4 "Who leaves first?" --option "the man" --option "the woman"
-    """
-    parsed = read_question(question, options, asked_as)
-    film = open_film(path, session.settings, subtitles=subtitles)
-    names = methods or tuple(registry.methods.names())
-    estimates = estimate_all(session, film, parsed, names)
-    if as_json:
-        plain = [dataclasses.asdict(each) for each in estimates]
-        emit_json({"film": str(path), "estimates": plain})
-    else:
-        show_estimates(estimates)

@@ -1,4 +1,4 @@
-"""``longtake eval``, ``longtake report``, ``longtake audit`` and ``longtake benchmarks``."""
+"""``longtake eval``, ``longtake report`` and ``longtake audit``."""
 
 from __future__ import annotations
 
@@ -71,7 +71,13 @@ from longtake.runner.session import Session
 
 @click.command("eval")
 @click.argument("name", metavar="[BENCHMARK]", required=False)
-@click.option("--preset", metavar="NAME", help="A paper's experiment; see 'longtake benchmarks'.")
+@click.option(
+    "--list",
+    "listing",
+    is_flag=True,
+    help="List benchmarks: what to download, where to put it, under which terms.",
+)
+@click.option("--preset", metavar="NAME", help="A paper's experiment; --list shows them.")
 @ablation_option
 @allow_differences
 @benchmark_files("The benchmark's files.")
@@ -84,7 +90,7 @@ from longtake.runner.session import Session
 )
 @workers(1)
 @on_with_cost
-@click.option("--out", type=PATH, required=True, metavar="RUN", help="The run's folder.")
+@click.option("--out", type=PATH, metavar="RUN", help="The run's folder.")
 @click.option("--resume", is_flag=True, help="Continue the run in that folder.")
 @retry_errors
 @click.option("--traces", is_flag=True, help="Keep a trace of every question, without pictures.")
@@ -92,6 +98,7 @@ from longtake.runner.session import Session
 @session_options
 def eval_command(
     name: str | None,
+    listing: bool,
     preset: str | None,
     ablation: str | None,
     allow_differences: bool,
@@ -104,7 +111,7 @@ def eval_command(
     workers: int,
     where: BackendAddress | None,
     max_run_cost: float | None,
-    out: Path,
+    out: Path | None,
     resume: bool,
     retry_errors: bool,
     traces: bool,
@@ -119,12 +126,21 @@ def eval_command(
     Solvers run in processes that never hold a label. Earlier replies are never reused, so that
     every run shows what it costs.
 
+    With --list nothing is run: the benchmarks are listed, with the papers' experiments, or one of
+    them is described; with --data its files are read, and what is missing is listed.
+
     \b
     Example:
+      longtake eval --list
+      longtake eval --list videomme --data Video-MME --of subtitles=yes
       longtake eval nextqa-captions --data nextqa --method videoagent --limit 50 --out runs/first
       longtake eval --preset symphony-lvbench --data LVBench --model gpt-4o --out runs/paper
       longtake eval lab --on ray://head:6379 --max-run-cost 50 --out runs/cluster
     """
+    if listing:
+        return _list(name, data, parts, as_json=as_json)
+    if out is None:
+        raise ConfigError("--out: name a folder for the run")
     planned = None if preset is None else presets.read(preset, ablation)
     differences: tuple[str, ...] = ()
     if planned is None and (ablation or allow_differences):
@@ -135,7 +151,7 @@ def eval_command(
         name, method, parts = planned.benchmark, planned.method, {**planned.options, **parts}
         session, differences = _with_preset(session, planned, allow=allow_differences)
     if name is None:
-        raise ConfigError("name a benchmark (see 'longtake benchmarks') or a --preset")
+        raise ConfigError("name a benchmark (see 'longtake eval --list') or a --preset")
     method = method or session.assignment.default_method
     benchmark = load(name, data, parts).draw(
         limit=limit, sample=sample, videos=videos, seed=session.seed
@@ -238,28 +254,8 @@ def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any
     return announce
 
 
-@click.command()
-@click.argument("name", required=False)
-@benchmark_files("Check these files of the benchmark.")
-@benchmark_parts
-@common
-def benchmarks(
-    name: str | None,
-    data: Path | None,
-    parts: dict[str, str],
-    settings: Settings,  # noqa: ARG001
-    as_json: bool,
-) -> int:
-    """List the benchmarks: what to download, where to put it, under which terms.
-
-    The papers' experiments, which 'longtake eval --preset' runs, follow. With --data, the files of
-    one benchmark are read, and what is missing is listed.
-
-    \b
-    Example:
-      longtake benchmarks
-      longtake benchmarks videomme --data Video-MME --of subtitles=yes
-    """
+def _list(name: str | None, data: Path | None, parts: Mapping[str, str], *, as_json: bool) -> int:
+    """Show the benchmarks, or what a folder holds of one."""
     if data is not None:
         if name is None:
             raise ConfigError("--data needs the name of a benchmark")

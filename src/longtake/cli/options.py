@@ -151,7 +151,7 @@ benchmark_parts = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     callback=_read_parts,
-    help="A part of the benchmark; see 'longtake benchmarks'.",
+    help="A part of the benchmark; see 'longtake eval --list'.",
 )
 
 

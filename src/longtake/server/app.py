@@ -30,7 +30,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from longtake import __version__
 from longtake.errors import ConfigError, LongtakeError
-from longtake.server.films import public_message
+from longtake.server.films import film_id, public_message
 from longtake.server.openai import routes as openai
 from longtake.server.openai.replies import status_of
 from longtake.server.options import ServeOptions, log_as_json
@@ -53,7 +53,13 @@ def create_app(options: ServeOptions, keys: AccessKeys | None = None) -> ASGIApp
     keys = keys or open_keys(options)
     app = build(options, keys)
     state: ServerState = app.state.longtake
-    return Guard(EventStreams(app, state), keys, options.names)
+    return Guard(EventStreams(app, state), keys, options.names, _home(options.films))
+
+
+def _home(films: tuple[Path, ...]) -> str:
+    """Where the page opens: on the film, if one film is served by itself."""
+    alone = len(films) == 1 and films[0].is_file()
+    return f"/film/{film_id(films[0].resolve())}" if alone else "/"
 
 
 def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:

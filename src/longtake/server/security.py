@@ -191,8 +191,8 @@ def _read_token(path: Path) -> str | None:
 class Guard:
     """ASGI middleware that turns away every request that is not ours."""
 
-    def __init__(self, app: ASGIApp, keys: AccessKeys, names: tuple[str, ...]) -> None:
-        self._app, self._keys = app, keys
+    def __init__(self, app: ASGIApp, keys: AccessKeys, names: tuple[str, ...], home: str) -> None:
+        self._app, self._keys, self._home = app, keys, home
         self._names = {name.lower() for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -266,7 +266,7 @@ class Guard:
         if not self._keys.redeem(query.get("code", [""])[0]):
             detail = "this link was used before or has expired; longtake serve prints a new one"
             return JSONResponse({"detail": detail}, 403)
-        response = RedirectResponse("/", status_code=303)
+        response = RedirectResponse(self._home, status_code=303)
         self._keys.set_cookie(response)
         return response
 

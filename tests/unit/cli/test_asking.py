@@ -197,15 +197,15 @@ def test_compare_shows_the_estimate_then_one_row_a_method(run, film):
     assert "A. red" in rows[1]
 
 
-@pytest.mark.parametrize("command", ["compare", "estimate"])
-def test_a_model_may_be_named_for_a_role_that_one_of_the_methods_has(run, film, command):
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_a_model_may_be_named_for_a_role_that_one_of_the_methods_has(run, film, dry):
     cast = []
     for role in ("vlm", "llm", "captioner"):
         cast += ["--model", f"{role}=test/obliging"]
     chosen = ("--method", "blind", "--method", "uniform", "--method", "videoagent")
-    code, _, err = run(command, film, "Which?", *OPTIONS[:4], *cast, *chosen)
+    code, _, err = run("compare", film, "Which?", *OPTIONS[:4], *cast, *chosen, *dry)
     assert code == 0, err
-    code, _, err = run(command, film, "Which?", *OPTIONS[:4], *cast, *chosen[:4])
+    code, _, err = run("compare", film, "Which?", *OPTIONS[:4], *cast, *chosen[:4], *dry)
     assert code == 2
     assert "unknown role 'captioner'" in err
 
@@ -235,7 +235,7 @@ def test_compare_without_an_answer_is_exit_3_as_in_ask(run, film):
 
 def test_estimates_bound_what_a_run_uses(run, film):
     """Slow: every method answers."""
-    _, out, _ = run("estimate", film, "Which?", *OPTIONS, "--json")
+    _, out, _ = run("compare", film, "Which?", *OPTIONS, "--dry-run", "--json")
     bounds = {each["method"]: each for each in json.loads(out)["estimates"]}
     for method in bounds:
         _, used, _ = run(

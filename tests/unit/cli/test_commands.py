@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from films import FILMS, read_number
@@ -112,9 +113,9 @@ def test_search_says_that_the_screens_of_a_long_film_are_not_read(run, film, mon
 
 def test_alone_it_says_what_to_type(run):
     out = ok(run())
-    assert "longtake ask" in out
+    assert 'longtake film.mp4 "Who' in out
     assert "--model" in out
-    assert "longtake serve" in out
+    assert "longtake film.mp4\n" in out
 
 
 @pytest.fixture
@@ -229,9 +230,70 @@ def test_every_command_has_help_with_an_example(run, command):
     assert f"longtake {command}" in text
 
 
-def test_command_summaries_match_their_help(run):
-    for name, summary in cli.COMMANDS.items():
-        assert summary in " ".join(ok(run(name, "--help")).split())
+def test_help_fits_a_terminal_of_24_lines(run):
+    lines = ok(run("--help")).splitlines()
+    assert len(lines) <= 23
+    assert max(map(len, lines)) <= 79
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """The command that is called, and its arguments; nothing is run."""
+    calls = []
+
+    def load(name):
+        def called(words):
+            calls.append([name, *words])
+
+        words = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)
+        return click.Command(name, callback=called, params=[words], context_settings=ANYTHING)
+
+    monkeypatch.setattr(cli, "_load", load)
+    return calls
+
+
+ANYTHING = {"ignore_unknown_options": True, "help_option_names": []}
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["film.mp4", "Who?"], ["ask", "film.mp4", "Who?"]),
+        (["gone.mp4", "Who?", "--method", "auto"], ["ask", "gone.mp4", "Who?", "--method", "auto"]),
+        (["film.mp4", "--questions", "-"], ["ask", "film.mp4", "--questions", "-"]),
+        (["film.mp4", "Who imports a.ts"], ["ask", "film.mp4", "Who imports a.ts"]),
+        (["info", "Who?"], ["info", "Who?"]),
+        (["https://example.org/a", "Who?"], ["ask", "https://example.org/a", "Who?"]),
+        (["film.mp4"], ["serve", "--open", "--films=film.mp4"]),
+        (["film.mp4", "info"], ["serve", "--open", "--films=film.mp4", "--films=info"]),
+        (["."], ["serve", "--open", "--films=."]),
+    ],
+)
+def test_a_film_is_asked_or_opened_without_a_command(
+    run, called, tmp_path, monkeypatch, typed, meant
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("film.mp4", "info"):
+        (tmp_path / name).touch()
+    ok(run(*typed))
+    assert called == [meant]
+
+
+@pytest.mark.parametrize("name", ["filmm", "x" * 5000, "a\0b", ""])
+def test_what_is_neither_a_film_nor_a_command_is_unknown(run, called, name):
+    code, _, err = run(name, "Who?")
+    assert (code, called) == (2, [])
+    assert "unknown command" in err
+
+
+@pytest.mark.parametrize("name", list(cli.RENAMED))
+def test_former_commands_work_with_a_warning(run, called, name):
+    code, out, err = run(name, "x", "--json")
+    assert (code, out) == (0, "")
+    assert called == [[*cli.RENAMED[name], "x", "--json"]]
+    assert err.splitlines() == [
+        f"'{name}' is now '{' '.join(cli.RENAMED[name])}'; the former name works until 0.4"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -420,6 +482,8 @@ def test_every_command_that_a_message_names_exists(run):
     assert {"models pull whisper", "index X", "library doctor --rebuild"} <= named
     for where, line in lines:
         words = [word.strip('"') for word in line.split()]
+        if words[0] in ("film.mp4", "FILM"):
+            continue
         assert words[0] in {*cli.COMMANDS, "--help"}, where
         helped = run(words[0], "--help")[1]
         if " COMMAND " in helped and len(words) > 1:

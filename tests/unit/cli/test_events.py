@@ -72,7 +72,7 @@ def test_a_plot(run, film, tmp_path):
 def test_without_the_extra_the_install_line_comes_before_any_work(run, film, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
     monkeypatch.setattr(
-        "longtake.cli.chapters.partition", lambda *_: pytest.fail("looked at the film first")
+        "longtake.cli.summary.partition", lambda *_: pytest.fail("looked at the film first")
     )
     code, _, err = run("events", film, "--plot", tmp_path / "out.png")
     assert code == 2

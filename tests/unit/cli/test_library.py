@@ -81,16 +81,15 @@ def test_an_engine_indexes_the_films_first(run, folder, monkeypatch):
 
 
 def test_chapters_and_summary(run, folder, tmp_path):
-    code, out, err = run("chapters", folder / "one.mp4", *QUIET)
+    code, out, err = run("summary", folder / "one.mp4", "--chapters", *QUIET)
     assert code == 0
     assert out.startswith("00:00:00  a rare walrus sings")
     assert "quoted from the film" in err
     target = tmp_path / "chapters.vtt"
-    assert (
-        run("chapters", folder / "one.mp4", "--format", "webvtt", "--out", target, *QUIET)[0] == 0
-    )
+    export = ("--format", "webvtt", "--out", target)
+    assert run("summary", folder / "one.mp4", *export, *QUIET)[0] == 0
     assert target.read_text().startswith("WEBVTT")
-    code, _, err = run("chapters", folder / "one.mp4", "--out", folder / "one.mp4", *QUIET)
+    code, _, err = run("summary", folder / "one.mp4", "--out", folder / "one.mp4", *QUIET)
     assert code == 2
     assert "overwrite" in err
     code, out, _ = run("summary", folder / "one.mp4", "--json", *QUIET)

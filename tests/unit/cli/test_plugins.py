@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
-
-from longtake import cli
 
 MODULE = """
 import click
@@ -54,9 +53,10 @@ def test_it_runs_like_ours(run):
 def test_help_lists_it_after_ours_without_importing_it(run):
     code, out, _ = run("--help")
     assert code == 0
-    names = [line.split()[0] for line in out.partition("Commands:")[2].splitlines() if line]
+    names = re.findall(r"[\w-]+", out.partition("\n\n")[2])
     added = ["broken", "hello", "number"]
-    assert [name for name in names if name in (*cli.COMMANDS, *added)] == [*cli.COMMANDS, *added]
+    assert [name for name in names if name in added] == added
+    assert names.index("events") < names.index("broken")
     assert "Added by the package hello-package." in out
     assert "hello_package" not in sys.modules
 
@@ -64,7 +64,7 @@ def test_help_lists_it_after_ours_without_importing_it(run):
 def test_it_cannot_replace_a_command_of_ours(run):
     code, out, _ = run("info", "--help")
     assert code == 0
-    assert cli.COMMANDS["info"] in out
+    assert "Show a film's length, picture, sound and subtitles." in out
 
 
 @pytest.mark.parametrize(

@@ -350,12 +350,12 @@ def test_a_leaderboard_links_to_every_question_and_keeps_texts_without_terms(run
 
 
 def test_the_files_of_a_benchmark_are_checked(run, runs, tmp_path):
-    code, out, _ = run("benchmarks", "nextqa-captions", "--data", runs[1])
+    code, out, _ = run("eval", "--list", "nextqa-captions", "--data", runs[1])
     assert (code, out) == (0, "1 questions, 1 with labels, 1 videos\n")
-    code, out, _ = run("benchmarks", "nextqa", "--data", runs[1])
+    code, out, _ = run("eval", "--list", "nextqa", "--data", runs[1])
     assert code == 1
     assert "missing: 1 videos (7)" in out
-    code, _, err = run("benchmarks", "nextqa", "--data", tmp_path)
+    code, _, err = run("eval", "--list", "nextqa", "--data", tmp_path)
     assert code != 0
     assert "val.csv" in err
-    assert run("benchmarks", "--data", tmp_path)[0] != 0
+    assert run("eval", "--list", "--data", tmp_path)[0] != 0

@@ -62,12 +62,12 @@ def package(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("package")
 def test_a_benchmark_of_another_package_is_listed_run_and_reported(run, tmp_path):
-    code, out, err = run("benchmarks", "--json")
+    code, out, err = run("eval", "--list", "--json")
     assert code == 0, err
     listed = {row["name"]: row for row in json.loads(out)["benchmarks"]}
     assert listed["one-question"]["title"] == "A benchmark of one question"
     assert listed["one-question"]["options"] == {"split": "all"}
-    _, out, _ = run("benchmarks")
+    _, out, _ = run("eval", "--list")
     assert "one-question: A benchmark of one question\n" in out
 
     data = tmp_path / "data"

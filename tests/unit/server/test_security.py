@@ -126,6 +126,15 @@ def test_the_one_time_link_works_once_and_sets_a_strict_cookie(stranger, keys):
     assert stranger.get(address, follow_redirects=False).status_code == 403
 
 
+def test_the_link_leads_to_the_film_if_it_is_served_alone(options, keys):
+    (film,) = options.films[0].iterdir()
+    alone = create_app(replace(options, films=(film,)), keys)
+    with TestClient(alone, base_url=HOME) as stranger:
+        entered = stranger.get(f"/enter?code={keys.code()}", follow_redirects=False)
+        (listed,) = stranger.get("/api/v1/films").json()
+    assert entered.headers["location"] == f"/film/{listed['id']}"
+
+
 def test_the_token_is_in_a_file_for_the_user_alone(tmp_path):
     options = ServeOptions(folder=tmp_path / "data")
     token = open_keys(options).token

@@ -1,4 +1,4 @@
-"""``longtake chapters``, ``longtake summary`` and ``longtake events``."""
+"""``longtake summary`` and ``longtake events``."""
 
 from __future__ import annotations
 
@@ -54,66 +54,53 @@ CHAPTERS = Kind("a list of chapters", (b"# ", b"{", b"0:00", b";FFMETADATA1", b"
 
 @click.command()
 @film_path
+@click.option("--chapters", "only", is_flag=True, help="Chapters alone, with two sentences each.")
 @click.option(
     "--format",
     "kind",
     type=click.Choice(tuple(FORMATS)),
     metavar="NAME",
-    help=f"One of {', '.join(FORMATS)}.",
+    help=f"Export the chapters: {', '.join(FORMATS)}.",
 )
-@click.option("--out", type=FILE, metavar="FILE", help="Write to a file instead.")
+@click.option("--out", type=FILE, metavar="FILE", help="Write to a file instead, as Markdown.")
 @common
 @answering_options
-def chapters(
-    path: Path, kind: str | None, out: Path | None, session: Session, as_json: bool
+def summary(
+    path: Path, only: bool, kind: str | None, out: Path | None, session: Session, as_json: bool
 ) -> None:
-    """Show a film's chapters, or export them.
+    """Summarise a film, and show or export its chapters.
 
-    Chapters begin where the topic of the talk changes, or what is visible if little is said. A
-    title and two sentences each are quoted from what is said and shown, with their moments; with
-    --model a model writes them, once.
+    Chapters begin where the topic of the talk changes, or what is visible if little is said.
+    Without --model, sentences are quoted from what is said and shown; with --model, a model writes
+    them, once. The moment that a sentence rests on follows it.
 
     \b
     Example:
-      longtake chapters lecture.mp4
-      longtake chapters lecture.mp4 --model http://127.0.0.1:8000/v1#my-model --format youtube
+      longtake summary meeting.mp4 --model local/qwen2.5-1.5b
+      longtake summary lecture.mp4 --chapters
+      longtake summary lecture.mp4 --format youtube
     """
     if out is not None:
         check_place(out, CHAPTERS, inputs=(path,))
     film, overview = overview_of(path, session)
+    if film.words.speech_note and not only:
+        say(film.words.speech_note)
     if out is not None:
         write_text(out, FORMATS[kind or "markdown"](film.name, overview))
     elif kind is not None:
         click.echo(FORMATS[kind](film.name, overview), nl=False)
     elif as_json:
         emit_json({"film": str(path), **asdict(overview)})
-    else:
+    elif only:
         for chapter in overview.chapters:
             click.echo(visible(f"{clock(chapter.start)}  {chapter.title}"))
             for sentence in chapter.sentences:
                 click.echo(visible(f"          {cited(sentence)}"))
+    else:
+        _show(overview)
 
 
-@click.command()
-@film_path
-@common
-@answering_options
-def summary(path: Path, session: Session, as_json: bool) -> None:
-    """Summarise a film, with its chapters.
-
-    Without --model the summary quotes the film; with --model a model writes it from what is said
-    and shown, once. The moment that a sentence rests on follows it.
-
-    \b
-    Example:
-      longtake summary meeting.mp4 --model local/qwen2.5-1.5b
-    """
-    film, overview = overview_of(path, session)
-    if as_json:
-        emit_json({"film": str(path), **asdict(overview)})
-        return
-    if film.words.speech_note:
-        say(film.words.speech_note)
+def _show(overview: FilmOverview) -> None:
     for sentence in overview.summary:
         click.echo(visible(cited(sentence)))
     if not overview.summary:
