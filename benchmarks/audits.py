@@ -1,12 +1,13 @@
 """Runs and their audits with a real language model on real captions and meetings.
 
-    python benchmarks/audits.py http://127.0.0.1:9001/v1#qwen cheap|all
+    python benchmarks/audits.py http://127.0.0.1:9001/v1#qwen cheap|meetings|nextgqa|…
         [--bench ../shared/bench] [--out runs/audits] [--seconds 340] [--parallel 10]
 
-``cheap`` runs the cheap methods on all benchmarks, ``all`` every method on a smaller sample of
-NExT-GQA. A sample has one question about each video, drawn by seed 0, and every question the same
-budget. Each run is a ``longtake eval`` and a ``longtake audit`` in processes of their own; what is
-not complete when the time is up is left out. The last lines say how many tokens a second it was.
+``cheap`` runs the cheap methods on captions, the others every method on a smaller sample of one
+benchmark; each can have a server of its own on the same GPU. A sample has one question about each
+video, drawn by seed 0, and every question the same budget. Each run is a ``longtake eval`` and a
+``longtake audit`` in processes of their own; what is not complete when the time is up is left out.
+The last lines say how many tokens a second it was.
 """
 
 from __future__ import annotations
@@ -33,15 +34,18 @@ PLANS = {
     "cheap": [
         *(("nextgqa-captions", method, 60, 4) for method in CHEAP),
         *(("egoschema-captions", method, 60, 4) for method in CHEAP),
-        # the other methods need pictures or captions, which meetings do not have
-        ("meetings", "lookup", 46, 4),
         *(("nextqa-captions", method, 60, 4) for method in CHEAP),
         *((f"{name}-captions", "videoagent", 60, 4) for name in ("nextgqa", "egoschema")),
     ],
-    "all": [
-        *(("nextgqa-captions", method, 24, 16) for method in COSTLY),
-        *(("nextgqa-captions", method, 24, 8) for method in CHEAP),
-    ],
+    # the other methods need pictures or captions, which meetings do not have
+    "meetings": [("meetings", "lookup", 46, 8)],
+    **{
+        name: [
+            *((f"{name}-captions", method, 16, 8) for method in COSTLY),
+            *((f"{name}-captions", method, 16, 4) for method in CHEAP),
+        ]
+        for name in ("nextgqa", "nextqa", "egoschema")
+    },
 }
 """Benchmark, method, questions, and processes; the most wanted first."""
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
+from auto import pooled
+
 from longtake.config import AnswerSettings, Settings
 from longtake.evals import scoring
 from longtake.evals.benchmarks import Benchmark
@@ -187,11 +189,29 @@ def write(rows: list[Row], out: Path) -> None:
                 if row.cell.method == method:
                     marks.append(_mark(row))
             groups.append((f"{method}, {minutes} min, {acuity:g}", marks))
+    if len({(row.cell.minutes, row.cell.acuity) for row in rows}) > 1:
+        blocks.append("## All cells")
+        blocks.append(table(("method", *HEAD[6:8]), pooled_leads(rows)))
     blocks.append(f"Profile {PROFILE.hash}. Intervals are over films. Leads are in points.")
     out.mkdir(parents=True, exist_ok=True)
     (out / "lab.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
     (out / "lab.svg").write_bytes(as_svg(bars(groups)))
     print(f"wrote {out / 'lab.md'} and {out / 'lab.svg'}: {len(rows)} cells")
+
+
+def pooled_leads(rows: list[Row]) -> list[list[str]]:
+    """The leads of each method over uniform in all cells together."""
+    lines = []
+    for method in sorted({row.cell.method for row in rows}):
+        own = [row for row in rows if row.cell.method == method]
+        every = Row(
+            own[0].cell,
+            pooled([row.scored for row in own]),
+            pooled([row.at_frames for row in own]),
+            pooled([row.at_tokens for row in own]),
+        )
+        lines.append([method, every.lead(every.at_frames), every.lead(every.at_tokens)])
+    return lines
 
 
 def _mark(row: Row) -> Mark:

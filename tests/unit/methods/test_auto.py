@@ -256,14 +256,16 @@ def test_stages_take_the_settings_of_their_own_sections():
     assert session.method("auto").stage_fields["videoagent"]["max_rounds"] == 7
 
 
-@pytest.mark.parametrize(("own", "passages"), [({}, 2), ({"passages_for_options": 3}, 3)])
-def test_small_models_read_fewer_passages_unless_the_settings_say_otherwise(own, passages):
+@pytest.mark.parametrize(("own", "passages"), [({}, 2), ({"captions_for_options": 3}, 3)])
+def test_small_models_read_fewer_captions_unless_the_settings_say_otherwise(own, passages):
     session = Session().with_fields("lookup", {"preset": SMALL, **own})
     stage = session.method("auto").method("lookup")
-    assert stage.most_passages(Question("Who?", ("Ann", "Bob"))) == passages
-    assert stage.most_passages(Question("Who?")) == Lookup.max_passages
+    with_options = Question("Who?", ("Ann", "Bob"))
+    assert stage.most_passages(with_options, captions=True) == passages
+    assert stage.most_passages(with_options, captions=False) == Lookup.max_passages
+    assert stage.most_passages(Question("Who?"), captions=True) == Lookup.max_passages
     full = Session().with_fields("lookup", {"preset": FULL}).method("auto").method("lookup")
-    assert full.most_passages(Question("Who?", ("Ann", "Bob"))) == Lookup.max_passages
+    assert full.most_passages(with_options, captions=True) == Lookup.max_passages
 
 
 def test_words_are_counted_without_a_model():

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from processes import Bags
 from support.footages import TestFootage
 
 from longtake.agents.calibration import Fit
@@ -13,6 +14,7 @@ from longtake.agents.overview import CitedSentence, FilmOverview
 from longtake.agents.run import Run
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, ModelError
+from longtake.footage.plain import CaptionedFootage
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Reply
 from longtake.methods.lookup import method
@@ -74,17 +76,19 @@ def test_the_answer_cites_the_passage_that_holds_it(footage):
     assert len(prompts) == 1
 
 
-def test_a_question_with_options_can_have_passages_of_its_own_number(footage):
-    def shown(question, **fields):
-        return asked("twelve stones", question, footage, neighbours=0, **fields)[1][0].count(
-            "] speech"
-        )
+def test_a_question_with_options_can_have_a_number_of_captions_of_its_own(footage):
+    captions = CaptionedFootage("film", [line.text for line in SAID], Bags())
 
-    fewer = {"max_passages": 2, "passages_for_options": 1}
-    assert (shown(QUESTION, **fewer), shown(OPEN, **fewer)) == (1, 2)
-    assert shown(QUESTION, max_passages=2) == 2
-    with pytest.raises(ConfigError, match="passages_for_options"):
-        Lookup(passages_for_options=0)
+    def shown(question, film, **fields):
+        _, prompts = asked("twelve stones", question, film, neighbours=0, **fields)
+        return sum(prompts[0].count(f"] {source}") for source in ("speech", "caption"))
+
+    fewer = {"max_passages": 2, "captions_for_options": 1}
+    assert (shown(QUESTION, captions, **fewer), shown(OPEN, captions, **fewer)) == (1, 2)
+    assert (shown(QUESTION, footage, **fewer), shown(OPEN, footage, **fewer)) == (2, 2)
+    assert shown(QUESTION, captions, max_passages=2) == 2
+    with pytest.raises(ConfigError, match="captions_for_options"):
+        Lookup(captions_for_options=0)
 
 
 def test_a_small_model_is_not_asked_how_sure_it_is(footage):

@@ -12,7 +12,7 @@
            said), and over words and captions at the first answer
     6  return the leader, with its probability if one is fitted
 
-Any installed method can be a stage; ``search@128`` is ``search`` with up to 128 frames.
+Any installed method can be a stage; ``search@64`` is ``search`` with up to 64 frames.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Auto:
     verifies: ClassVar[bool] = True
     """Each stage is checked, so that the final answer need not be."""
 
-    stages: tuple[str, ...] = ("lookup", "search@128", "search@256", "videoagent")
+    stages: tuple[str, ...] = ("lookup", "search@64", "search@256", "videoagent")
     """Methods by growing cost, some with the most frames that they may show."""
     every_stage: bool = False
     """Run every stage whatever the answers, so that ``longtake calibrate`` can compare them."""

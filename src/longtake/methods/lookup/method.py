@@ -147,8 +147,9 @@ class Lookup:
     paper: ClassVar[str] = "none: ours"
     roles: ClassVar[tuple[str, ...]] = ("llm",)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        # chosen on one half of real captions and held on the other: see docs/auto.md
-        SMALL: {"passages_for_options": 2}
+        # chosen on one half of real captions and held on the other; over what is said, four are
+        # better: see docs/auto.md
+        SMALL: {"captions_for_options": 2}
     }
     checks_itself: ClassVar[bool] = True
     """Where it cites passages, they hold the words of the answer (8)."""
@@ -156,8 +157,8 @@ class Lookup:
 
     max_passages: int = 4
     """Passages that are found, before their neighbours."""
-    passages_for_options: int | None = None
-    """The same for a question with options; unset: ``max_passages``."""
+    captions_for_options: int | None = None
+    """The same for a question with options about captions; unset: ``max_passages``."""
     neighbours: int = 1
     """Passages on either side of a found one."""
     max_words: int = 250
@@ -170,10 +171,10 @@ class Lookup:
     def __post_init__(self) -> None:
         check_least(self, self.name, neighbours=0)
 
-    def most_passages(self, question: Question) -> int:
+    def most_passages(self, question: Question, *, captions: bool) -> int:
         """Passages that are found for a question, at most."""
-        if question.options and self.passages_for_options is not None:
-            return self.passages_for_options
+        if captions and question.options and self.captions_for_options is not None:
+            return self.captions_for_options
         return self.max_passages
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
@@ -218,7 +219,8 @@ class Lookup:
         """The passages that bear on the queries, with neighbours, in time order."""
         if not passages:
             return []
-        kind, max_passages = asked_for(question), self.most_passages(question)
+        captions = any(each.source == "caption" for each in passages)
+        kind, max_passages = asked_for(question), self.most_passages(question, captions=captions)
         scores = bearing(footage, queries, passages, self.max_passages_read)
         numbers = choose(scores, passages, max_passages, self.neighbours, kind)
         promising = promise(scores, passages, kind)
@@ -279,7 +281,8 @@ class Lookup:
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """A prompt with what is said, for an account, and one with passages."""
         question_words = words([question.text, *question.options])
-        lines = self.most_passages(question) * (2 * self.neighbours + 1)
+        passages = max(self.max_passages, self.captions_for_options or 0)
+        lines = passages * (2 * self.neighbours + 1)
         # a question with options is put again for the odds of its letters
         passage_words = 2 * lines * 40 if question.options else lines * 40 + self.max_words
         return Bounds(
