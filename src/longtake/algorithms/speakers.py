@@ -4,6 +4,8 @@ A line carries its speaker in its text, ``Anna: We should begin.``, so that what
 or quotes the line shows the speaker as well. Subtitles have other forms of labels, which
 :func:`turns` writes in this one. A label is a speaker if two lines have it: one may be the end of
 a sentence ("Remember this: …"). A line without such a label has no known speaker.
+
+Where nobody is named, :func:`numbered_voices` tells speakers apart by how their voices sound.
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from longtake.types import Line
 
@@ -25,6 +30,11 @@ _SOUND = re.compile(
     r"|laughs|sighs|gasps|cheers)\b",
     re.IGNORECASE,
 )
+
+SAME_VOICE = 0.35
+"""Cosine from which a line is said by a voice; ``benchmarks/voices.py`` prints what others give."""
+LONG_ENOUGH = 1.5
+"""Seconds from which a line tells what a voice is like (measured there as well)."""
 
 
 def speaker(text: str) -> tuple[str, str]:
@@ -94,3 +104,38 @@ def _label(row: str) -> tuple[str, str]:
 
 def _may_be_name(label: str) -> bool:
     return bool(label) and not _NO_NAME.match(label)
+
+
+def numbered_voices(
+    rows: NDArray[np.float32], seconds: Sequence[float], same: float = SAME_VOICE
+) -> list[int | None]:
+    """The voice of each line by number, in the order of their first lines; ``None`` if unsure.
+
+    ``rows`` tell how the lines sound; zeros are like no voice. Each is compared with the voices met
+    so far, the longest line first, and begins another one if it is like none of them. A voice has
+    two long lines or more.
+    """
+    sums: list[NDArray[np.float32]] = []
+    members: Counter[int] = Counter()
+    for line in sorted(range(len(rows)), key=lambda line: -seconds[line]):
+        if seconds[line] < LONG_ENOUGH or not rows[line].any():
+            continue
+        voice = _closest(rows[line], sums, same)
+        if voice is None:
+            voice = len(sums)
+            sums.append(np.zeros_like(rows[line]))
+        sums[voice] += rows[line]
+        members[voice] += 1
+    repeated = [total for voice, total in enumerate(sums) if members[voice] > 1]
+    heard = [_closest(row, repeated, same) for row in rows]
+    sure = dict.fromkeys(voice for voice in heard if voice is not None)
+    numbers = {voice: number for number, voice in enumerate(sure, start=1)}
+    return [None if voice is None else numbers[voice] for voice in heard]
+
+
+def _closest(
+    row: NDArray[np.float32], sums: Sequence[NDArray[np.float32]], same: float
+) -> int | None:
+    cosines = [float(row @ total / np.linalg.norm(total)) for total in sums]
+    best = max(range(len(cosines)), key=cosines.__getitem__, default=None)
+    return best if best is not None and cosines[best] >= same else None

@@ -113,8 +113,9 @@ def _by_suffix(out: Path | None) -> str:
 def speakers(path: Path, names: tuple[str, ...], settings: Settings, as_json: bool) -> None:
     """List who speaks in a film, or rename speakers.
 
-    Speakers are those whom the subtitles name; lines without a name have no known speaker. Names
-    that you give are kept with the film's index and used wherever its words are shown.
+    Speakers are those whom the subtitles name. In a film without subtitles, voices are told apart
+    by their sound and numbered; where that is not sure, the speaker is unknown. Names that you give
+    are kept with the film's index and used wherever its words are shown.
 
     \b
     Example:
@@ -122,6 +123,12 @@ def speakers(path: Path, names: tuple[str, ...], settings: Settings, as_json: bo
       longtake speakers meeting.mp4 --name 2="Dr Lee"
     """
     film = open_film(path, settings)
+    spoken(film, None)
+    if film.words.recognised is not None:
+        with progress("telling voices apart") as advance:
+            film.words.recognised.tell_voices_apart(film.senses.voices, advance)
+    if film.words.speech_note:
+        say(film.words.speech_note)
     for assignment in names:
         known = list(voices.speakers(film.words.speech()))
         label, equals, name = assignment.partition("=")

@@ -17,12 +17,14 @@ from longtake._util.timecode import clock
 from longtake.algorithms.intervals import coverage
 from longtake.algorithms.lexical import LANGUAGES
 from longtake.algorithms.shots import Survey, survey
+from longtake.algorithms.speakers import numbered_voices
 from longtake.errors import MediaError, MissingExtra
 from longtake.index.layers import Advance, ignore
 from longtake.index.source import IndexedSource
 from longtake.index.store import LayerKey
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import Heard, SpeechRecognizer, TextReader
+from longtake.perception.speech import VoiceEncoder
 from longtake.tracing.events import note_once
 from longtake.types import Frame, Line, Segment
 from longtake.video.audio import listen
@@ -114,6 +116,7 @@ class SpeechLayer:
         params = {"listener": listener.key, "tile": TILE}
         self.key = LayerKey("speech", 1, params)
         self.unsupported_key = LayerKey("unsupported_speech", 1, params)
+        self.voices_key = LayerKey("voices", 1, params)
 
     @property
     def _duration(self) -> float:
@@ -154,6 +157,9 @@ class SpeechLayer:
     def hear(self, tile: Segment) -> Heard:
         """What is said in a tile and its margins; nothing is stored."""
         stretch = self._stretch(tile)
+        return self._listener.listen(self._sound(stretch), stretch.start)
+
+    def _sound(self, stretch: Segment) -> NDArray[np.float32]:
         slices = listen(
             self._source.path,
             origin=self._source.video.origin,
@@ -164,7 +170,27 @@ class SpeechLayer:
         # a stretch without sound gives no slices
         samples = np.concatenate([np.zeros(0, np.float32), *(part.samples for part in slices)])
         check_stop()
-        return self._listener.listen(samples, stretch.start)
+        return samples
+
+    def tell_voices_apart(self, encoder: VoiceEncoder, advance: Advance = ignore) -> None:
+        """Label each line with the number of its voice, where that is sure."""
+        self.build()
+        self._source.ensure(
+            lambda: self._text.has(self.voices_key), lambda: self._label(encoder, advance)
+        )
+
+    def _label(self, encoder: VoiceEncoder, advance: Advance) -> None:
+        lines = self._text.lines(self.key)
+        rows = []
+        for number, line in enumerate(lines, start=1):
+            rows.append(encoder.encode(self._sound(line.segment)))
+            advance(number / len(lines))
+        voices = numbered_voices(np.array(rows), [line.segment.duration for line in lines])
+        labelled = []
+        for line, voice in zip(lines, voices, strict=True):
+            text = line.text if voice is None else f"Speaker {voice}: {line.text}"
+            labelled.append(Line(line.segment, text))
+        self._text.add(self.voices_key, labelled, [Segment(0.0, self._duration)])
 
     def keep(self, tile: Segment, heard: Heard) -> None:
         """Store what was heard of a tile; call while the folder is ``building``."""
@@ -374,7 +400,16 @@ class FilmWords:
 
     def speech_key(self) -> LayerKey | None:
         """The layer that speech comes from: subtitles, else recognised speech, else none."""
-        return self.subtitles.key() or (self.recognised.key if self.recognised else None)
+        return self.subtitles.key() or self._heard_key
+
+    @property
+    def _heard_key(self) -> LayerKey | None:
+        """The layer of recognised speech: with its voices, once they were told apart."""
+        if self.recognised is None:
+            return None
+        # an experiment does not depend on what was done before it
+        told_apart = self._asked is None and self._source.text.has(self.recognised.voices_key)
+        return self.recognised.voices_key if told_apart else self.recognised.key
 
     def isolate(self) -> None:
         """Know only the subtitles that were given and what is recognised from now on.
@@ -400,7 +435,7 @@ class FilmWords:
             self._asked[0].append(within or self._whole)
         if not self._skips(within):
             self.recognised.build(within)
-        return self._source.text.lines(self.recognised.key, within)
+        return self._source.text.lines(self._heard_key or self.recognised.key, within)
 
     def onscreen(self, within: Segment | None = None) -> list[Line]:
         """Text visible in the picture, read now where missing."""
@@ -422,7 +457,8 @@ class FilmWords:
     def known(self) -> tuple[list[Line], list[Line]]:
         """Speech and on-screen text that are already stored."""
         text = self._source.text
-        speech = text.lines(self.recognised.key) if self.recognised else []
+        heard = self._heard_key
+        speech = text.lines(heard) if heard else []
         onscreen = text.lines(self.readable.key) if self.readable else []
         if self._asked is not None:
             speech, onscreen = map(_within, (speech, onscreen), self._asked)

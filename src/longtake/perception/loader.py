@@ -25,7 +25,7 @@ from longtake.perception.protocols import (
 )
 from longtake.perception.retriever import RetrievalHead
 from longtake.perception.runtime import Compute, return_memory
-from longtake.perception.speech import MoonshineListener, open_whisper
+from longtake.perception.speech import MoonshineListener, VoiceEncoder, open_whisper
 
 
 class PerceptionModels:
@@ -106,6 +106,11 @@ class PerceptionModels:
             detail = "not downloaded yet (0.5 GB): longtake models pull whisper"
             raise ModelError(WHISPER.name, "unavailable", detail)
         return open_whisper(self.settings.whisper_model or str(pulled))
+
+    @cached_property
+    def voices(self) -> VoiceEncoder:
+        """How voices sound."""
+        return VoiceEncoder()
 
 
 def is_downloaded(name: str, cache: Path) -> bool:

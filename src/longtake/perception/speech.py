@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longtake._util import version_of
 from longtake._util.cancellation import check_stop
+from longtake.algorithms.speakers import SAME_VOICE
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.protocols import Heard, UnsupportedSpeech
 from longtake.perception.runtime import Compute, OnnxSession
@@ -131,18 +133,7 @@ class VoiceDetector:
     """Samples that are judged at a time, and those before them that the network hears again."""
 
     def __init__(self) -> None:
-        import moonshine_voice
-        import onnxruntime
-
-        suffix = "dylib" if sys.platform == "darwin" else "so"
-        library = ctypes.CDLL(str(Path(moonshine_voice.__file__).parent / f"libmoonshine.{suffix}"))
-        size = ctypes.c_uint.in_dll(library, "silero_vad_onnx_len").value
-        network = (ctypes.c_ubyte * size).in_dll(library, "silero_vad_onnx")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        # a step is too little work for a GPU
-        providers = ["CPUExecutionProvider"]
-        self._network = onnxruntime.InferenceSession(bytes(network), options, providers=providers)
+        self._network = _carried("silero_vad_onnx", "silero_vad_onnx_len")
 
     def voiced(self, samples: Samples) -> list[tuple[float, float]]:
         """Start and end of each stretch of speech in seconds."""
@@ -173,6 +164,52 @@ class VoiceDetector:
             feed = {"input": window, "state": state, "sr": rate}
             probability, state = self._network.run(("output", "stateN"), feed)
             yield float(probability[0, 0])
+
+
+class VoiceEncoder:
+    """Tells how a voice sounds, by the network with which Moonshine's library numbers speakers."""
+
+    def __init__(self) -> None:
+        name = "speaker_embedding_model_ort_byte"
+        self._network = _carried(f"{name}s", f"{name}_count")
+
+    def encode(self, samples: Samples) -> NDArray[np.float32]:
+        """A unit row: the closer two rows, the more alike the voices; zeros for no single voice.
+
+        The halves of a line sound alike if one person says it.
+        """
+        row = self._row(samples)
+        middle = len(samples) // 2
+        if middle >= 2 * RATE:  # less tells little
+            likeness = self._row(samples[:middle]) @ self._row(samples[middle:])
+            return row if likeness >= SAME_VOICE else np.zeros_like(row)
+        return row
+
+    def _row(self, samples: Samples) -> NDArray[np.float32]:
+        if len(samples) < SHORTEST:
+            return np.zeros(512, np.float32)
+        (rows,) = self._network.run(None, {"waveform": samples[None]})
+        row: NDArray[np.float32] = rows[0] / max(1e-9, float(np.linalg.norm(rows[0])))
+        return row
+
+
+def _carried(data: str, size: str) -> Any:
+    """A network that Moonshine's library carries, by the names of its bytes and their number."""
+    import onnxruntime
+
+    try:
+        import moonshine_voice
+    except ModuleNotFoundError as error:
+        raise MissingExtra("speech", "telling voices apart") from error
+    suffix = "dylib" if sys.platform == "darwin" else "so"
+    library = ctypes.CDLL(str(Path(moonshine_voice.__file__).parent / f"libmoonshine.{suffix}"))
+    count = ctypes.c_uint.in_dll(library, size).value
+    network = (ctypes.c_ubyte * count).in_dll(library, data)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    # what is heard at a time is too little work for a GPU
+    providers = ["CPUExecutionProvider"]
+    return onnxruntime.InferenceSession(bytes(network), options, providers=providers)
 
 
 class Recogniser:

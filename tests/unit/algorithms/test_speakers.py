@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from longtake.algorithms.speakers import renamed, speaker, speakers, turns
+from longtake.algorithms.speakers import numbered_voices, renamed, speaker, speakers, turns
 from longtake.types import Line, Segment
 
 
@@ -63,3 +64,20 @@ def test_a_renamed_speaker():
     names = {"Anna": "Dr Lee"}
     assert renamed("Anna: One.", names) == "Dr Lee: One."
     assert renamed("Ben: Anna: One.", names) == "Ben: Anna: One."
+
+
+def test_voices_are_numbered_in_the_order_of_their_first_lines():
+    anna, ben = np.array([1, 0, 0], np.float32), np.array([0, 1, 0], np.float32)
+    nobody = np.array([0, 0, 1], np.float32)
+    rows = np.array([ben, anna, ben, nobody, anna, anna])
+    # the last line is short, and still sounds like Anna; somebody with a single line has no number
+    assert numbered_voices(rows, [2, 3, 2, 4, 2, 1]) == [1, 2, 1, None, 2, 2]
+    # short lines alone begin no voice
+    assert numbered_voices(rows, [1.0] * 6) == [None] * 6
+    assert numbered_voices(np.zeros((0, 3), np.float32), []) == []
+
+
+def test_a_line_between_two_voices_is_unknown():
+    rows = np.eye(4, dtype=np.float32)[[0, 0, 1, 1, 2, 3]]
+    rows[4] = [0.3, 0.3, 0.9, 0]
+    assert numbered_voices(rows, [3, 3, 3, 3, 2, 2]) == [1, 1, 2, 2, None, None]

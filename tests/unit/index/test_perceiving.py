@@ -116,6 +116,36 @@ def test_an_isolated_film_knows_only_what_it_was_asked_for(path, tmp_path, prepa
     assert film.speech(Segment(0, 30)) == film.known_lines()[0] == earlier.speech()[:1]
 
 
+class Voices:
+    """Two voices in turn."""
+
+    def __init__(self):
+        self.lengths = []
+
+    def encode(self, samples):
+        self.lengths.append(len(samples) / RATE)
+        return np.eye(2, dtype=np.float32)[len(self.lengths) % 2]
+
+
+def test_voices_are_told_apart_once_and_kept(path, tmp_path, prepared_models):
+    film = opened(path, tmp_path / "cache", prepared_models)
+    film.senses.listener.listen = lambda samples, start=0.0: Heard(
+        tuple(Line(Segment(start + t, start + t + 2), f"at {t}") for t in (3, 10))
+    )
+    voices = Voices()
+    for _ in range(2):
+        film.words.recognised.tell_voices_apart(voices)
+    assert voices.lengths == [pytest.approx(2, abs=0.01)] * 6
+    labelled = ["Speaker 1: at 3", "Speaker 2: at 10"] * 3
+    assert [line.text for line in film.speech()] == labelled
+    assert [line.text for line in film.known_lines()[0]] == labelled
+    assert film.words.speech_key() == film.words.recognised.voices_key
+    # an experiment knows nothing of it
+    film = opened(path, tmp_path / "cache", prepared_models)
+    film.words.isolate()
+    assert film.speech()[0].text == "at 3"
+
+
 def test_a_stretch_is_listened_to_alone(film):
     assert [line.text for line in film.speech(Segment(125, 140))] == ["word 130"]
     assert film.senses.listener.heard == [

@@ -12,12 +12,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from longtake.algorithms.speakers import numbered_voices
 from longtake.errors import MissingExtra
 from longtake.perception.protocols import SpeechRecognizer
 from longtake.perception.speech import (
     RATE,
     MoonshineListener,
     VoiceDetector,
+    VoiceEncoder,
     WhisperListener,
     _Spoken,
     open_whisper,
@@ -42,16 +44,21 @@ print(json.dumps([(line.start_time, line.start_time + line.duration) for line in
 """
 
 
-@pytest.fixture(scope="module")
-def speech():
-    """The opening of "A Tale of Two Cities", a recording that comes with the recogniser."""
+def recorded(name):
+    """A recording that comes with the recogniser."""
     moonshine = pytest.importorskip("moonshine_voice")
-    with wave.open(str(Path(moonshine.__file__).parent / "assets/two_cities.wav")) as file:
+    with wave.open(str(Path(moonshine.__file__).parent / "assets" / name)) as file:
         raw = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
         if file.getnchannels() > 1:
             raw = raw.reshape(-1, file.getnchannels()).mean(axis=1)
         step = file.getframerate() / RATE
     return np.interp(np.arange(0, len(raw), step), np.arange(len(raw)), raw).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def speech():
+    """The opening of "A Tale of Two Cities"."""
+    return recorded("two_cities.wav")
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +109,18 @@ def test_speech_is_found_where_moonshine_finds_it_in_a_new_process(speech, tmp_p
     detector = VoiceDetector()
     detector.voiced(speech[: 5 * RATE])
     assert detector.voiced(sound) == [pytest.approx(span) for span in expected]
+
+
+def test_two_people_are_told_apart_by_their_voices(speech):
+    other = recorded("clone-test.wav")
+    parts = [speech[: 3 * RATE], other, speech[20 * RATE : 23 * RATE], other[: 2 * RATE]]
+    both = np.concatenate([speech[: 3 * RATE], other[: 3 * RATE]])
+    encoder = VoiceEncoder()
+    rows = np.array([encoder.encode(part) for part in (*parts, both)])
+    # a line that both speak, one after the other, is nobody's
+    assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 1, 1, 1, 0], abs=1e-4)
+    assert numbered_voices(rows, [3.0] * 5) == [1, 2, 1, 2, None]
+    assert not encoder.encode(np.zeros(10, np.float32)).any()
 
 
 def test_tokens_are_read_whatever_their_length():
