@@ -12,7 +12,7 @@ from clients.conftest import TOKEN, WORLD
 from support.patience import PATIENCE
 
 from longtake.lab.footage import LabFootage
-from longtake.llm.chat import encode_jpeg
+from longtake.llm.media import encode_jpeg
 
 MODEL = "longtake/uniform"
 CHOICE = next(q for q in WORLD.questions if q.options)

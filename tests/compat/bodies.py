@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from longtake.agents.answer import ReasonedChoice
 from longtake.llm.capabilities import LADDER, Capabilities
-from longtake.llm.chat import Image, Message, Options, Text, ToolCall, ToolSpec, say
+from longtake.llm.chat import Card, Image, Message, Options, Text, ToolCall, ToolSpec, say
 from longtake.llm.openai_protocol import wire_body
 from longtake.llm.structured.schema import schema_for
 from longtake.methods.symphony.method import PlanReply
@@ -29,7 +29,7 @@ class Nested(BaseModel):
 
 
 def conversations() -> dict[str, list[Message]]:
-    """Text alone, a picture, and a conversation with a tool."""
+    """Text alone, a picture, a video, and a conversation with a tool."""
     asked = [say("system", "Be brief."), say("user", "Who barks? Reply in JSON.")]
     picture = Image(Frame(1.0, np.zeros((16, 16, 3), np.uint8)))
     call = ToolCall("call-1", "look", '{"at": "00:00:01"}')
@@ -38,24 +38,29 @@ def conversations() -> dict[str, list[Message]]:
         Message("assistant", (), (call,)),
         Message("tool", (Text("a dog"),), answers="call-1"),
     ]
-    return {"text": asked, "picture": [say("user", "[00:00:01]", picture, "Look.")], "tool": used}
+    return {
+        "text": asked,
+        "picture": [say("user", "[00:00:01]", picture, "Look.")],
+        "video": [say("user", picture, picture, "Look.")],
+        "tool": used,
+    }
 
 
 def bodies(model: str = "m") -> Iterator[tuple[str, dict[str, Any]]]:
     """Each body with a name."""
-    capabilities = Capabilities()
+    card, capabilities = Card(model, show="video"), Capabilities()
     kinds = (ReasonedChoice, WishesReply, PlanReply, Nested)
     for name, messages in conversations().items():
         yield (
             name,
-            wire_body(model, messages, Options(seed=1, stop=("END",)), capabilities, "plain"),
+            wire_body(card, messages, Options(seed=1, stop=("END",)), capabilities, "plain"),
         )
         letters = Options(max_tokens=1, letters=("A", "B"))
-        yield f"{name}, letters", wire_body(model, messages, letters, capabilities, "plain")
+        yield f"{name}, letters", wire_body(card, messages, letters, capabilities, "plain")
         tools = Options(tools=(LOOK,))
-        yield f"{name}, tools", wire_body(model, messages, tools, capabilities, "plain")
+        yield f"{name}, tools", wire_body(card, messages, tools, capabilities, "plain")
         for rung in LADDER:
             for kind in kinds:
                 typed = Options(schema=schema_for(kind, QUESTION))
-                body = wire_body(model, messages, typed, capabilities, rung)
+                body = wire_body(card, messages, typed, capabilities, rung)
                 yield f"{name}, {kind.__name__}, {rung}", body

@@ -32,6 +32,10 @@ E = TypeVar("E", bound="ModelEntry")
 DEFAULT_BACKEND = "openai"
 Form: TypeAlias = Literal["", "json_schema", "schema_object", "json_object", "tool", "plain"]
 """Ways to ask for a typed reply (see :mod:`longtake.llm.capabilities`); empty: found by trying."""
+Show: TypeAlias = Literal["pictures", "sheets", "video"]
+"""What several frames of one step are sent as: each alone, nine to a contact sheet, or a video."""
+VideoPart: TypeAlias = Literal["", "video_url", "input_video", "file"]
+"""The part of a message that holds a video; empty: found by trying."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,9 @@ class ModelEntry:
     temperature: float = number(0.0, trusted=True, least=0)
     max_pixels: int = number(768 * 768, limit=True, least=1)
     """Pictures are scaled down to this many pixels before they are sent."""
+    show: Show = "pictures"
+    """What several frames of one step are sent as: ``pictures``, ``sheets`` (nine frames on each)
+    or a ``video``."""
     concurrency: int = number(0, trusted=True, least=0, most=1024)
     """Maximum calls at once, lowered while the endpoint is overloaded; 0: the backend's default."""
     timeout: float = number(120.0, limit=True, above=0)
@@ -76,6 +83,8 @@ class OpenAIEntry(ModelEntry):
     """Most pictures in a request; 0: as many as a step shows, until the server complains."""
     form: Form = ""
     """The first way in which typed replies are asked for; empty: the strictest."""
+    video: VideoPart = ""
+    """The part that holds a video, for ``show = "video"``; empty: found by trying."""
 
 
 @dataclass(frozen=True)
@@ -282,6 +291,8 @@ class Preset:
     """Most pictures in a request; 0: unlimited, or learned from the server's complaint."""
     form: Form = ""
     """The strictest way of asking for a typed reply that the vendor documents as kept."""
+    video: VideoPart = ""
+    """The part that holds a video."""
     source: str = ""
     """Where these facts are documented; empty: not looked up."""
     port: int = 0
@@ -308,11 +319,15 @@ class Preset:
             context=self.context,
             images=self.images,
             form=self.form,
+            video=self.video,
         )
 
 
-def _server(label: str, prefix: str, port: int, source: str = "") -> Preset:
-    return Preset(label, prefix, f"http://127.0.0.1:{port}/v1", source=source, port=port)
+def _server(
+    label: str, prefix: str, port: int, source: str = "", *, video: VideoPart = ""
+) -> Preset:
+    url = f"http://127.0.0.1:{port}/v1"
+    return Preset(label, prefix, url, source=source, port=port, video=video)
 
 
 # Sources were looked up on 2026-11-16, through a search of stored documentation; vendors without a
@@ -332,6 +347,7 @@ PRESETS: tuple[Preset, ...] = (
         "https://generativelanguage.googleapis.com/v1beta/openai",
         "GEMINI_API_KEY",
         images=900,  # Gemini 3 Pro; others take 3,000
+        video="file",  # as LiteLLM's page on video documents it for Gemini and vLLM alike
         source="https://docs.rs/aptu-core/0.2.4/aptu_core/ai/constant.GEMINI_API_URL.html and "
         "https://docs.cloud.google.com/vertex-ai/docs/generative-ai/image/image-captioning",
     ),
@@ -349,9 +365,10 @@ PRESETS: tuple[Preset, ...] = (
     _server("Ollama", "ollama/", 11434, "https://docs.ollama.com/api/openai-compatibility.md"),
     # the usual ports of the others, not looked up
     _server("LM Studio", "lmstudio/", 1234),
-    _server("vLLM", "vllm/", 8000),
-    _server("llama.cpp", "llamacpp/", 8080),
-    _server("SGLang", "sglang/", 30000),
+    # videos: vLLM's and SGLang's request classes, llama.cpp's tools/server/server-common.cpp
+    _server("vLLM", "vllm/", 8000, video="video_url"),
+    _server("llama.cpp", "llamacpp/", 8080, video="input_video"),
+    _server("SGLang", "sglang/", 30000, video="video_url"),
 )
 NOT_HOSTED = ("gpt-oss",)
 """Names of open weights, which the vendor whose name they bear does not serve."""

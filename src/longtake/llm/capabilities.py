@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from filelock import FileLock
 
 from longtake._util import write_atomically
+from longtake.config.entries import VideoPart
 from longtake.llm.chat import Card
 from longtake.tracing import events
 
@@ -60,6 +61,8 @@ Rung: TypeAlias = Literal["json_schema", "schema_object", "json_object", "tool",
 Verdict: TypeAlias = Literal["enforced", "accepted, not enforced", "refused"]
 
 LADDER: tuple[Rung, ...] = ("json_schema", "schema_object", "json_object", "tool", "plain")
+VIDEO_PARTS: tuple[VideoPart, ...] = ("video_url", "input_video", "file")
+"""The parts that may hold a video, in the order in which they are tried."""
 FILE = "manners.json"
 REMEMBERED = 24 * 3600.0
 """Seconds for which what a server refused is remembered: it may be replaced by another."""
@@ -135,6 +138,11 @@ class Capabilities:
         """Whether a bias for one letter was measured."""
         return max(self.known.bias.values(), default=0.0) > BIASED
 
+    @property
+    def video_part(self) -> str | None:
+        """The part of a message that holds a video; ``None`` if every one was refused."""
+        return next((part for part in VIDEO_PARTS if not self.has_refused(part)), None)
+
     def has_refused(self, feature: str) -> bool:
         """Whether the server refused a feature."""
         return feature in self.known.refused
@@ -175,11 +183,15 @@ class Capabilities:
                 setattr(self.known, name, value)
             self._changed()
 
-    def presume(self, *, images: int, form: str) -> None:
+    def presume(self, *, images: int = 0, form: str = "", video: str = "") -> None:
         """Begin with what a vendor documents, where nothing else was learned; not saved."""
         with self._lock:
             if images and self.known.images is None:
                 self.known.images = images
+            others = VIDEO_PARTS if video else ()
+            self.known.refused += [
+                part for part in others if part not in (video, *self.known.refused)
+            ]
             for rung in LADDER:
                 if not form or rung == form:
                     return

@@ -7,37 +7,19 @@ the hash of a request, which names it in caches and traces, and the estimate of 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from weakref import WeakKeyDictionary
 
-from longtake.config.entries import ModelEntry
+from longtake.config.entries import ModelEntry, Show
 from longtake.errors import ConfigError, ModelError
+from longtake.llm.media import encode_jpeg
 from longtake.llm.structured.reader import clean_text
 from longtake.types import Frame, Usage
-
-if TYPE_CHECKING:
-    from longtake.types import Pixels
-
-
-def encode_jpeg(pixels: Pixels, max_pixels: int) -> bytes:
-    """Encode RGB pixels as JPEG, scaled down (never up) to at most ``max_pixels``."""
-    from PIL import Image as Picture  # late: most questions are asked in words
-
-    picture = Picture.fromarray(pixels)
-    # both sides by the same factor, so that proportions stay
-    scale = math.sqrt(max_pixels / (picture.width * picture.height))
-    if scale < 1:
-        size = max(1, int(picture.width * scale)), max(1, int(picture.height * scale))
-        picture = picture.resize(size, Picture.Resampling.LANCZOS, reducing_gap=2.0)
-    out = io.BytesIO()
-    # more makes files larger; vision encoders see patches of 14 to 28 pixels and gain nothing
-    picture.save(out, "JPEG", quality=85)
-    return out.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +128,8 @@ class Image:
 
 
 Part: TypeAlias = Text | Image
+LABEL = re.compile(r"\s*\[[\d:.]+\]\s*")
+"""The text right before a picture, such as ``[00:01:10]``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +237,8 @@ class Card:
     max_pixels: int = MAX_PIXELS
     picture_tokens: int | None = None
     """Maximum tokens of one picture; ``None``: unknown, estimated from its size."""
+    show: Show = "pictures"
+    """What several frames of one step are sent as."""
     vision: bool | None = None
     """Whether it accepts pictures; ``None``: unknown."""
     price: Price | None = None
@@ -350,9 +336,11 @@ def request_hash(card: Card, messages: Sequence[Message], options: Options) -> s
         "seed": options.seed,
         "stop": options.stop,
     }
-    # only where it is used, so that requests recorded without it keep their hashes
+    # only where they are used, so that requests recorded without them keep their hashes
     if options.letters:
         request["letters"] = options.letters
+    if card.show != "pictures":
+        request["show"] = card.show
     text = json.dumps(request, sort_keys=True, ensure_ascii=False)
     # what models write can hold lone surrogates, which UTF-8 refuses
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()

@@ -11,15 +11,18 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from longtake.llm.capabilities import Capabilities, Rung
 from longtake.llm.chat import (
+    LABEL,
     Card,
     Finish,
     Image,
     Message,
     Options,
+    Part,
     Reply,
     Text,
     ToolCall,
@@ -30,10 +33,12 @@ from longtake.llm.chat import (
     images,
 )
 from longtake.llm.http import Endpoint
+from longtake.llm.media import PER_SHEET, contact_sheet, encode_jpeg, encode_video
 from longtake.llm.structured.reader import split_thinking
 from longtake.llm.structured.schema import bounded_schema, strict_schema
+from longtake.prompts import phrase
 from longtake.tracing import events
-from longtake.types import Usage
+from longtake.types import Segment, Usage
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "max_tokens": ("max_completion_tokens",),
@@ -62,6 +67,10 @@ _BLIND = re.compile(
     rf"|(?:not|n't)\s{_TAKING}[^.]{{0,60}}{_SEEING}|unsupported[^.]{{0,40}}{_SEEING}",
     re.IGNORECASE,
 )
+_VIDEO = re.compile(
+    r"video|mmproj|content\[|content part|file_data|ffmpeg|media|image", re.IGNORECASE
+)
+"""Words of servers that do not know a part, lack a decoder, or serve a model that sees nothing."""
 _IMAGE_LIMIT = re.compile(
     r"""(?:at\ most|maximum(?:\ of)?|up\ to|no\ more\ than|limit(?:\ of|\ is)?|max(?:imum)?)
         \D{0,20}(\d{1,4})\s+(?:image|picture)s?
@@ -80,6 +89,11 @@ def max_images(text: str) -> int | None:
     """How many pictures a request may hold, where a complaint says so."""
     match = _IMAGE_LIMIT.search(text)
     return int(match.group(1) or match.group(2)) if match else None
+
+
+def refuses_video(status: int, text: str) -> bool:
+    """Whether a complaint about a request with a video may be about the video."""
+    return status in REFUSALS and _VIDEO.search(text) is not None
 
 
 def refuses_pictures(status: int, text: str) -> bool:
@@ -136,7 +150,7 @@ REPLY_TOOL = "reply"
 
 
 def wire_body(
-    model: str,
+    card: Card,
     messages: Sequence[Message],
     options: Options,
     capabilities: Capabilities,
@@ -147,8 +161,8 @@ def wire_body(
     # newer OpenAI models refuse max_tokens and take the same number under another name
     limit_field = "max_completion_tokens" if refused("max_tokens") else "max_tokens"
     body: dict[str, Any] = {
-        "model": model,
-        "messages": [wire_message(message) for message in messages],
+        "model": card.model or card.name,
+        "messages": [wire_message(message, show_as(card, capabilities)) for message in messages],
         limit_field: options.max_tokens,
     }
     if not refused("temperature"):
@@ -200,12 +214,19 @@ def _form(rung: Rung, schema: Mapping[str, Any], max_tokens: int, bounds: bool) 
     return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
 
 
-def wire_message(message: Message) -> dict[str, Any]:
-    """A message as the protocol writes it."""
+def show_as(card: Card, capabilities: Capabilities) -> str:
+    """What frames are sent as: ``pictures``, ``sheets``, or the part that holds a video."""
+    if card.show == "video":
+        return capabilities.video_part or "pictures"
+    return card.show
+
+
+def wire_message(message: Message, show: str = "pictures") -> dict[str, Any]:
+    """A message as the protocol writes it, with frames as :func:`show_as` says."""
     wire: dict[str, Any] = {"role": message.role}
     # text alone is sent as a string, because text-only servers may accept no list of parts
     if any(isinstance(part, Image) for part in message.parts):
-        wire["content"] = [_wire_part(part) for part in message.parts]
+        wire["content"] = _wire_parts(message.parts, show)
     else:
         wire["content"] = message.text
     calls = []
@@ -219,10 +240,46 @@ def wire_message(message: Message) -> dict[str, Any]:
     return wire
 
 
-def _wire_part(part: Text | Image) -> dict[str, Any]:
-    if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    data = base64.b64encode(part.jpeg).decode()
+def _wire_parts(parts: Sequence[Part], show: str) -> list[dict[str, Any]]:
+    if show == "pictures" or sum(isinstance(part, Image) for part in parts) < 2:
+        return [
+            _text(part.text) if isinstance(part, Text) else _picture(part.jpeg) for part in parts
+        ]
+    content: list[dict[str, Any]] = []
+    # the label of a picture is its time, which is written into the frame instead
+    kept = [part for part in parts if isinstance(part, Image) or not LABEL.fullmatch(part.text)]
+    for together, group in groupby(kept, key=lambda part: isinstance(part, Image)):
+        if not together:
+            content += [_text(part.text) for part in group if isinstance(part, Text)]
+            continue
+        shown = [part for part in group if isinstance(part, Image)]
+        size = PER_SHEET if show == "sheets" else len(shown)
+        for start in range(0, len(shown), size):
+            content += _together(shown[start : start + size], show)
+    return content
+
+
+def _together(shown: Sequence[Image], show: str) -> list[dict[str, Any]]:
+    """Frames as one sheet or one video, after words that say what it is."""
+    frames, pixels = [image.frame for image in shown], shown[0].max_pixels
+    stretch = Segment(shown[0].time, shown[-1].time)
+    if show == "sheets":
+        sheet = contact_sheet(frames, pixels * len(shown))
+        words = phrase("shared", "contact_sheet", number=len(shown), stretch=stretch)
+        return [_text(words), _picture(encode_jpeg(sheet, sheet.shape[0] * sheet.shape[1]))]
+    words = phrase("shared", "video", number=len(shown), stretch=stretch)
+    data = base64.b64encode(encode_video(frames, pixels)).decode()
+    url = f"data:video/mp4;base64,{data}"
+    fields = {"video_url": {"url": url}, "input_video": {"data": data}, "file": {"file_data": url}}
+    return [_text(words), {"type": show, show: fields[show]}]
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _picture(jpeg: bytes) -> dict[str, Any]:
+    data = base64.b64encode(jpeg).decode()
     return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}
 
 

@@ -63,6 +63,7 @@ class LocalBackend(HereBackend[LocalEntry]):
             model=file.name,
             context=entry.context or CONTEXT,
             max_pixels=entry.max_pixels,
+            show=entry.show,
             vision=mmproj is not None,
             price=price_of(model.name, entry) or HERE,
             options=model.options,
@@ -77,6 +78,7 @@ class LocalBackend(HereBackend[LocalEntry]):
             gpu_layers=entry.gpu_layers,
         )
         capabilities = remembered(model.folder, f"local#{card.model}#{card.revision}")
+        capabilities.presume(video="input_video")
         return LocalChat(card, weights, timeout=entry.timeout, capabilities=capabilities)
 
     def check(self, model: Opening[LocalEntry]) -> None:

@@ -17,7 +17,14 @@ from longtake.config.entries import ModelEntry, OpenAIEntry
 from longtake.errors import ConfigError, ModelError
 from longtake.llm.backend import Backend, Opening
 from longtake.llm.budget import REAL, Clock, another_try
-from longtake.llm.capabilities import Capabilities, Rung, Verdict, card_with, remembered
+from longtake.llm.capabilities import (
+    VIDEO_PARTS,
+    Capabilities,
+    Rung,
+    Verdict,
+    card_with,
+    remembered,
+)
 from longtake.llm.catalog import bound_key
 from longtake.llm.chat import (
     Card,
@@ -42,7 +49,9 @@ from longtake.llm.openai_protocol import (
     read_reply,
     refused_feature,
     refuses_pictures,
+    refuses_video,
     reported_context,
+    show_as,
     wire_body,
 )
 from longtake.llm.structured.fit import measure, thin
@@ -88,11 +97,12 @@ class OpenAIBackend(Backend[OpenAIEntry]):
             host=endpoint.host,
             context=entry.context or None,
             max_pixels=entry.max_pixels,
+            show=entry.show,
             price=price_of(model.name, entry),
             options=model.options,
         )
         capabilities = remembered(model.folder, f"{endpoint.url}#{card.model}")
-        capabilities.presume(images=entry.images, form=entry.form)
+        capabilities.presume(images=entry.images, form=entry.form, video=entry.video)
         return OpenAIChat(card, endpoint, capabilities)
 
     def check(self, model: Opening[OpenAIEntry]) -> None:
@@ -163,9 +173,7 @@ class OpenAIChat:
             if request.suspect is not None:
                 request.rung = "plain"
             request.messages = self._sendable(messages, request.max_images)
-            body = wire_body(
-                self._model, request.messages, options, self.capabilities, request.rung
-            )
+            body = wire_body(self._card, request.messages, options, self.capabilities, request.rung)
             response, streamed = self._post(body, request)
             if response.status < 300:
                 return self._reply(response, request, streamed)
@@ -298,6 +306,8 @@ class OpenAIChat:
         if is_loading(status, text):
             self._wait_for_loading(response, request)
             return ""
+        if self._mend_video(response, request):
+            return "the server takes no such video"
         if any(True for _ in images(request.messages)) and self._mend_pictures(response, request):
             return "the server takes fewer pictures"
         failure = self._endpoint.failure(response)
@@ -323,6 +333,17 @@ class OpenAIChat:
         # servers differ in how many tokens a picture takes, so the number is found by trying
         request.max_images = number * 3 // 4
         return measure(self, thin(request.messages, 0)) < context
+
+    def _mend_video(self, response: Response, request: _Request) -> bool:
+        """Whether a request with a video may work with another part for it, or with pictures."""
+        part = show_as(self._card, self.capabilities)
+        sent = part in VIDEO_PARTS and sum(1 for _ in images(request.messages)) > 1
+        if not sent or not refuses_video(response.status, response.text):
+            return False
+        if self._endpoint.failure(response).problem == "context":
+            return False
+        self.capabilities.refuse(self._card.name, part, response.text)
+        return True
 
     def _mend_pictures(self, response: Response, request: _Request) -> bool:
         """Whether fewer pictures may help; a model that cannot see raises."""

@@ -25,6 +25,7 @@ from longtake._util.timecode import clock
 from longtake.errors import ModelError
 from longtake.llm.capabilities import capabilities_of
 from longtake.llm.chat import Chat, Image, Message, Options, Reply, Text, images, say
+from longtake.llm.media import PER_SHEET
 from longtake.llm.middleware import Carded
 from longtake.llm.structured.fit import fit_to_context
 from longtake.llm.structured.reader import (
@@ -127,7 +128,10 @@ def compose(
 ) -> list[Message]:
     """The messages of a prompt, trimmed to the model's context."""
     card = chat.card
-    pictures = [Image(frame, card.max_pixels, card.picture_tokens) for frame in frames]
+    # frames of a sheet share its pixels, and what is known of one picture's tokens is no guide
+    sheets = card.show == "sheets" and len(frames) > 1
+    size = card.max_pixels // PER_SHEET if sheets else card.max_pixels
+    pictures = [Image(frame, size, None if sheets else card.picture_tokens) for frame in frames]
     if pictures and chat.card.vision is False:
         raise ModelError(
             chat.card.name, "refused", f"takes no pictures, and {prompt} shows {len(pictures)}"

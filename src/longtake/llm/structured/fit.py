@@ -8,7 +8,6 @@ what was left out. :class:`LinesByDistance` chooses the lines to drop by distanc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from longtake.algorithms import sampling
 from longtake.errors import ModelError
 from longtake.llm.chat import (
+    LABEL,
     PER_MESSAGE,
     Chat,
     Image,
@@ -32,7 +32,6 @@ from longtake.tracing import events
 from longtake.types import Line, Question, Segment
 
 Build = Callable[[Mapping[str, Any]], list[Message]]
-_LABEL = re.compile(r"\s*\[[\d:.]+\]\s*")
 
 
 class LinesByDistance(list[Line]):
@@ -132,7 +131,7 @@ def thin(messages: Sequence[Message], limit: int) -> list[Message]:
         for part in message.parts:
             if isinstance(part, Text) or id(part) in kept:
                 parts.append(part)
-            elif parts and isinstance(parts[-1], Text) and _LABEL.fullmatch(parts[-1].text):
+            elif parts and isinstance(parts[-1], Text) and LABEL.fullmatch(parts[-1].text):
                 parts.pop()
         thinned.append(replace(message, parts=tuple(parts)))
     return thinned

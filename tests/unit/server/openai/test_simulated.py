@@ -19,8 +19,9 @@ from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
 from longtake.lab.model import LabChat, LabModel
 from longtake.llm.backends.openai import OpenAIChat
-from longtake.llm.chat import Card, Image, Options, ToolSpec, Unavailable, encode_jpeg, say
+from longtake.llm.chat import Card, Image, Options, ToolSpec, Unavailable, say
 from longtake.llm.http import Endpoint
+from longtake.llm.media import encode_jpeg
 from longtake.llm.middleware import Retrying
 from longtake.server.app import serving
 from longtake.server.openai.simulated import SimulatedService

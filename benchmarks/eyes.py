@@ -1,0 +1,445 @@
+"""Methods on a film with a vision model of real size: calls, tokens, seconds, pictures a second.
+
+    python benchmarks/eyes.py TOKENIZER.json [--size 3b|tiny] [--world FOLDER] [--out FILE.json]
+                              [--seconds 600] [--runs METHOD[/SHOW] …]
+
+The model has the shape of Qwen2.5-VL-3B and random weights, so **its answers mean nothing**; what
+is measured is the way there. It sees each picture and each clip with its own vision encoder, behind
+an OpenAI-compatible server in this process. Replies are held to their schema: texts are a few
+words, numbers and choices are the likeliest of those allowed. The film is one of the laboratory.
+Estimates are compared with what the model counted: of every prompt (which budgets reserve), and of
+the whole question (the most that a method can use, which ``ask`` and the page show).
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import io
+import json
+import os
+import re
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from dataclasses import asdict, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import torch
+from PIL import Image
+from tokenizers import Tokenizer
+from transformers import (
+    DynamicCache,
+    Qwen2_5_VLConfig,
+    Qwen2_5_VLForConditionalGeneration,
+    Qwen2VLImageProcessor,
+    Qwen2VLVideoProcessor,
+)
+
+from longtake.config import BudgetSettings, MediaSettings, PerceptionSettings, Settings
+from longtake.config.entries import OpenAIEntry
+from longtake.lab.film import make_world, write_world
+from longtake.llm.budget import Hold, Ledger
+from longtake.runner.assignment import ModelAssignment
+from longtake.runner.estimate import estimate
+from longtake.runner.films import open_film
+from longtake.runner.session import Session
+from longtake.types import Question, Usage
+
+SIZES = {
+    # config.json of Qwen/Qwen2.5-VL-3B-Instruct
+    "3b": ({"hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36}, {}),
+    "tiny": (
+        {"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2},
+        {"depth": 4, "hidden_size": 64, "intermediate_size": 128, "fullatt_block_indexes": [3]},
+    ),
+}
+TEXT = {
+    "num_attention_heads": 16,
+    "num_key_value_heads": 2,
+    "vocab_size": 151936,
+    "max_position_embeddings": 128000,
+    "rms_norm_eps": 1e-6,
+    "tie_word_embeddings": True,
+}
+RUNS = ["videoagent", "a4vl", "uniform", "uniform/sheets", "uniform/video"]
+RUNS += ["symphony", "a4vl/video", "lvagent/video"]
+CONTEXT = 32768
+WORDS = 10
+"""Tokens of a text in a reply."""
+FRAME_SECONDS = 1.0
+"""Frames of a clip that the model sees: one in this many seconds."""
+
+
+def model_config(size: str) -> Qwen2_5_VLConfig:
+    """A configuration of one of the sizes."""
+    text, vision = SIZES[size]
+    head = text["hidden_size"] // TEXT["num_attention_heads"]
+    sections = [head // 8, 3 * head // 16, 3 * head // 16]
+    rope = {"rope_type": "default", "mrope_section": sections, "rope_theta": 1e6}
+    return Qwen2_5_VLConfig(
+        text_config={**TEXT, **text, "rope_parameters": rope},
+        vision_config={**vision, "out_hidden_size": text["hidden_size"], "tokens_per_second": 2},
+        image_token_id=151655,
+        video_token_id=151656,
+        vision_start_token_id=151652,
+        vision_end_token_id=151653,
+        tie_word_embeddings=True,
+    )
+
+
+class VisionModel:
+    """A model of random weights and the tokenizer of the real one."""
+
+    def __init__(self, size: str, tokenizer: str) -> None:
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        torch.manual_seed(0)
+        torch.set_default_dtype(torch.bfloat16 if self.device == "cuda" else torch.float32)
+        with torch.device(self.device):
+            self.model = Qwen2_5_VLForConditionalGeneration(model_config(size)).eval()
+        torch.set_default_dtype(torch.float32)
+        self.tokenizer = Tokenizer.from_file(tokenizer)
+        self.pictures, self.clips = Qwen2VLImageProcessor(), Qwen2VLVideoProcessor()
+        vocabulary = self.tokenizer.get_vocab()
+        plain = [token for name, token in vocabulary.items() if re.fullmatch("Ġ[a-z]{2,7}", name)]
+        self.words = torch.tensor(sorted(plain), device=self.device)
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text."""
+        return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def prompt(self, messages: list[dict[str, Any]]) -> tuple[list[int], dict[str, torch.Tensor]]:
+        """Tokens with a place for each patch, and the patches."""
+        ids: list[int] = []
+        seen: dict[str, list[torch.Tensor]] = {}
+        for message in messages:
+            ids += self.encode(f"<|im_start|>{message['role']}\n")
+            content = message.get("content") or ""
+            for part in [{"text": content}] if isinstance(content, str) else content:
+                if "text" in part:
+                    ids += self.encode(part["text"])
+                    continue
+                video = "video_url" in part
+                data = base64.b64decode(part[part["type"]]["url"].partition("base64,")[2])
+                if video:
+                    found = self.clips(clip_frames(data), do_sample_frames=False)
+                else:
+                    found = self.pictures(Image.open(io.BytesIO(data)).convert("RGB"))
+                for name, value in found.items():
+                    if name.startswith(("pixel", "image_grid", "video_grid")):
+                        seen.setdefault(name, []).append(torch.as_tensor(np.asarray(value)))
+                grid = seen["video_grid_thw" if video else "image_grid_thw"][-1].reshape(-1)
+                pads = int(grid.prod()) // 4
+                ids += [151652, *[151656 if video else 151655] * pads, 151653]
+            ids += self.encode("<|im_end|>\n")
+        ids += self.encode("<|im_start|>assistant\n")
+        return ids, {name: torch.cat(parts).to(self.device) for name, parts in seen.items()}
+
+
+def clip_frames(data: bytes) -> np.ndarray:
+    """Some frames of a clip, at least two."""
+    frames, due = [], -1.0
+    with av.open(io.BytesIO(data)) as container:
+        for frame in container.decode(video=0):
+            if frame.time >= due:
+                frames.append(frame.to_ndarray(format="rgb24"))
+                due = frame.time + FRAME_SECONDS
+    return np.stack(frames * 2 if len(frames) == 1 else frames)
+
+
+class Writer:
+    """Writes one reply; each token is fed to the model, whether it was free to choose it or not."""
+
+    def __init__(self, eyes: VisionModel, ids: list[int], seen: dict[str, torch.Tensor]) -> None:
+        self.eyes, self.seen, self.pending = eyes, seen, list(ids)
+        self.cache, self.out = DynamicCache(), []
+        self.written = torch.tensor([], dtype=torch.int64, device=eyes.device)
+
+    def say(self, text: str) -> None:
+        """Write what must stand here."""
+        tokens = self.eyes.encode(text)
+        self.pending += tokens
+        self.out += tokens
+
+    def scores(self) -> torch.Tensor:
+        """The scores of all tokens in the next place."""
+        if not self.pending:
+            return self.last
+        eyes = self.eyes
+        ids = torch.tensor([self.pending], device=eyes.device)
+        kinds = (ids == 151655).int() + 2 * (ids == 151656).int()
+        begun = self.cache.get_seq_length() > 0
+        given = {} if begun else {**self.seen, "mm_token_type_ids": kinds}
+        with torch.inference_mode():
+            found = eyes.model(
+                input_ids=ids, past_key_values=self.cache, use_cache=True, logits_to_keep=1, **given
+            )
+        self.pending, self.last = [], found.logits[0, -1]
+        return self.last
+
+    def take(self, token: int) -> None:
+        """Write a token that was chosen."""
+        self.pending.append(token)
+        self.out.append(token)
+
+    def choose(self, texts: list[str]) -> None:
+        """Write the likeliest of some texts, token by token."""
+        left = [self.eyes.encode(text) for text in texts]
+        place = 0
+        while True:
+            left = [tokens for tokens in left if len(tokens) > place]
+            allowed = sorted({tokens[place] for tokens in left})
+            if not allowed:
+                return
+            token = allowed[0]
+            if len(allowed) > 1:
+                scores = self.scores()
+                token = max(allowed, key=lambda each: float(scores[each]))
+            self.take(token)
+            left = [tokens for tokens in left if tokens[place] == token]
+            place += 1
+
+    def words(self, number: int) -> None:
+        """Write some words."""
+        for _ in range(number):
+            scores = self.scores()[self.eyes.words].clone()
+            # each word once, since a reply that repeats itself is cut
+            scores[torch.isin(self.eyes.words, self.written)] = -torch.inf
+            chosen = self.eyes.words[scores.argmax()]
+            self.written = torch.cat([self.written, chosen[None]])
+            self.take(int(chosen))
+
+    def value(self, node: dict[str, Any], schema: dict[str, Any]) -> None:
+        """Write a JSON value that a schema allows."""
+        while "$ref" in node:
+            node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+        if "anyOf" in node:
+            node = next(each for each in node["anyOf"] if each.get("type") != "null")
+            return self.value(node, schema)
+        kind = node.get("type")
+        kind = kind[0] if isinstance(kind, list) else kind
+        if "enum" in node or "const" in node:
+            self.choose([json.dumps(each) for each in node.get("enum", [node.get("const")])])
+        elif kind == "boolean":
+            self.choose(["true", "false"])
+        elif kind in ("integer", "number"):
+            low = int(node.get("minimum", 0))
+            high = int(node.get("maximum", low + 9))
+            step = max(1, (high - low) // 20)
+            self.choose([str(each) for each in range(low, high + 1, step)])
+        elif kind == "string":
+            self.say('"')
+            # a word has at most eight characters with its space
+            self.words(max(1, min(WORDS, node.get("maxLength", 100) // 8)))
+            self.say('"')
+        elif kind == "array":
+            self.say("[")
+            for place in range(max(1, node.get("minItems", 1))):
+                self.say(", " if place else "")
+                self.value(node["items"], schema)
+            self.say("]")
+        else:
+            self.say("{")
+            for place, (name, each) in enumerate(node["properties"].items()):
+                self.say(f"{', ' if place else ''}{json.dumps(name)}: ")
+                self.value(each, schema)
+            self.say("}")
+        return None
+
+
+class Handler(BaseHTTPRequestHandler):
+    """The protocol."""
+
+    protocol_version = "HTTP/1.1"
+    eyes: VisionModel
+    turn = threading.Lock()
+    looking = 0.0
+    """Seconds in which prompts with pictures were read: decoded, seen and read with their words."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def send(self, code: int, value: Any) -> None:
+        """Send JSON."""
+        body = json.dumps(value).encode()
+        self.send_response(code)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        """The list of models."""
+        card = {"id": "eyes", "object": "model", "max_model_len": CONTEXT}
+        self.send(200, {"object": "list", "data": [card]})
+
+    def do_POST(self) -> None:
+        """A reply, or what went wrong."""
+        try:
+            self.reply(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        except Exception as error:  # told to the client and shown here
+            traceback.print_exc()
+            self.send(500, {"error": {"message": repr(error)[:300]}})
+
+    def reply(self, body: dict[str, Any]) -> None:
+        """A reply."""
+        if "messages" not in body:
+            return self.send(404, {"error": {"message": "not found"}})
+        if body.get("tools"):
+            return self.send(400, {"error": {"message": "tools are not supported"}})
+        with self.turn:
+            began = time.perf_counter()
+            ids, seen = self.eyes.prompt(body["messages"])
+            if len(ids) >= CONTEXT - 512:
+                message = f"maximum context length is {CONTEXT} tokens, the prompt has {len(ids)}"
+                error = {"message": message, "code": "context_length_exceeded"}
+                return self.send(400, {"error": error})
+            writer = Writer(self.eyes, ids, seen)
+            if seen:
+                float(writer.scores()[0])  # waits for the device
+                Handler.looking += time.perf_counter() - began
+            wanted = body.get("response_format") or {}
+            if wanted.get("type") == "json_schema":
+                schema = wanted["json_schema"]["schema"]
+                writer.value(schema, schema)
+            else:
+                writer.words(WORDS)
+        text = self.eyes.tokenizer.decode(writer.out)
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}}
+        usage = {"prompt_tokens": len(ids), "completion_tokens": len(writer.out)}
+        self.send(
+            200, {"choices": [choice | {"finish_reason": "stop"}], "usage": usage, "model": "eyes"}
+        )
+        return None
+
+
+class Recorder:
+    """Compares what budgets reserve for each prompt with what the model counted."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, Usage]] = []
+        hold, book = Ledger.hold, Ledger.book
+        reserved: dict[int, int] = {}
+
+        def held(ledger: Ledger, *request: Any) -> Any:
+            found, options = hold(ledger, *request)
+            reserved[id(found)] = found.tokens - options.max_tokens
+            return found, options
+
+        def booked(ledger: Ledger, found: Hold, used: Usage) -> None:
+            self.calls.append((reserved.pop(id(found)), used))
+            book(ledger, found, used)
+
+        Ledger.hold, Ledger.book = held, booked  # type: ignore[method-assign]
+
+
+def measure(
+    name: str, session: Session, film: Any, question: Question, limit: float
+) -> dict[str, Any]:
+    """Ask once; what was estimated and what was used."""
+    method_name, _, show = name.partition("/")
+    entry = replace(session.settings.models["eyes"], show=show or "pictures")
+    budget = replace(session.settings.budget, seconds=max(1.0, limit))
+    settings = replace(session.settings, models={"eyes": entry}, budget=budget)
+    session = replace(session, settings=settings)
+    method = session.method(method_name)
+    most = estimate(method, film.duration, question, session.run(method, film), check=True)
+    recorder.calls.clear()
+    Handler.looking = 0.0
+    began = time.perf_counter()
+    result = session.answer(method_name, film, question)
+    seconds = time.perf_counter() - began
+    used, calls = result.usage, list(recorder.calls)
+    over = [(guess, real.tokens_in) for guess, real in calls if real.tokens_in > guess]
+    return {
+        "run": name,
+        "status": result.answer.status,
+        "seconds": round(seconds, 1),
+        "calls": used.calls,
+        "pictures": used.frames,
+        "tokens_in": used.tokens_in,
+        "tokens_out": used.tokens_out,
+        "most": {key: value for key, value in asdict(most).items() if isinstance(value, int)},
+        "prompts_over_estimate": over,
+        "prompt_share": round(used.tokens_in / max(1, sum(guess for guess, _ in calls)), 3),
+        "looking": round(Handler.looking, 2),
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The results for the docs."""
+    heads = ["run", "calls (most)", "pictures (most)", "tokens in (most)", "tokens out (most)"]
+    heads += ["seconds", "pictures a second", "prompts over their estimate"]
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for row in rows:
+        most = row["most"]
+        cells = [row["run"]]
+        for key in ("calls", "pictures", "tokens_in", "tokens_out"):
+            bound = most.get("frames" if key == "pictures" else key)
+            cells.append(f"{row[key]:,} ({'–' if bound is None else format(bound, ',')})")
+        rate = row["pictures"] / max(0.01, row["looking"])
+        cells += [f"{row['seconds']:.1f}", f"{rate:.1f}", str(len(row["prompts_over_estimate"]))]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Serve, ask, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tokenizer")
+    parser.add_argument("--size", choices=SIZES, default="3b")
+    parser.add_argument("--world", type=Path, help="a folder of 'longtake lab make'")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--seconds", type=float, default=600, help="for everything together")
+    parser.add_argument("--runs", nargs="+", default=RUNS, metavar="METHOD[/SHOW]")
+    args = parser.parse_args()
+    started = began = time.perf_counter()
+    Handler.eyes = VisionModel(args.size, args.tokenizer)
+    parameters = sum(each.numel() for each in Handler.eyes.model.parameters())
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    print(f"{parameters / 1e9:.2f} billion parameters on {device}, transformers", end=" ")
+    print(f"{sys.modules['transformers'].__version__}, {time.perf_counter() - began:.1f} s")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.setdefault("LONGTAKE_CACHE", folder)
+        world = args.world or Path(folder) / "world"
+        if args.world is None:
+            write_world(make_world(1045, 10), world)
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        entry = OpenAIEntry(base_url=url, model="eyes", max_tokens=512)
+        # neither is installed everywhere, and the model reads what it is shown itself
+        perception = PerceptionSettings(reader=False, listener="none")
+        settings = Settings(
+            models={"eyes": entry},
+            budget=BudgetSettings(tokens=100_000_000),
+            perception=perception,
+            media=MediaSettings(device="cpu"),
+        )
+        session = Session(settings, ModelAssignment(("eyes",), replies=False))
+        film = open_film(world / "film.mp4", settings, subtitles=world / "film.srt")
+        asked = json.loads((world / "questions.json").read_text())["questions"][0]
+        question = Question(asked["question"], tuple(asked["options"]))
+        began = time.perf_counter()
+        film.embeddings()
+        print(f"film of {film.duration:.0f} s indexed in {time.perf_counter() - began:.1f} s")
+        rows = []
+        for name in args.runs:
+            left = args.seconds - (time.perf_counter() - started)
+            rows.append(measure(name, session, film, question, left))
+            print(json.dumps(rows[-1]), flush=True)
+            if args.out:
+                args.out.write_text(json.dumps(rows, indent=1))
+        print(table(rows))
+
+
+recorder = Recorder()
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Frames as they are sent: one by one, several on a contact sheet, or as a video.
+
+On sheets and in videos the time of each frame is written into it: a model that samples a video, or
+reads a sheet in another order, still knows when a frame appears in the film.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from longtake._util.timecode import clock
+from longtake.types import Frame, Pixels
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+# Pillow and PyAV are imported late throughout: most questions are asked in words
+
+PER_SHEET = 9
+"""Frames on one contact sheet: three rows of three, so that tiles keep the frames' proportions."""
+WIDEST = 1568
+"""Pixels across a sheet: models scale wider pictures down."""
+
+
+def encode_jpeg(pixels: Pixels, max_pixels: int) -> bytes:
+    """Encode RGB pixels as JPEG, scaled down (never up) to at most ``max_pixels``."""
+    from PIL import Image
+
+    picture = Image.fromarray(pixels)
+    # both sides by the same factor, so that proportions stay
+    scale = math.sqrt(max_pixels / (picture.width * picture.height))
+    if scale < 1:
+        size = max(1, int(picture.width * scale)), max(1, int(picture.height * scale))
+        picture = picture.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
+    out = io.BytesIO()
+    # more makes files larger; vision encoders see patches of 14 to 28 pixels and gain nothing
+    picture.save(out, "JPEG", quality=85)
+    return out.getvalue()
+
+
+def contact_sheet(frames: Sequence[Frame], max_pixels: int = WIDEST * WIDEST) -> Pixels:
+    """The frames in rows, as square as possible so that the tiles stay large."""
+    from PIL import Image
+
+    columns = math.ceil(math.sqrt(len(frames)))
+    rows = math.ceil(len(frames) / columns)
+    most = min(max_pixels / (columns * rows), (WIDEST / columns) ** 2 * _ratio(frames[0]))
+    width, height = _size(frames[0], most)
+    sheet = Image.new("RGB", (columns * width, rows * height))
+    for number, frame in enumerate(frames):
+        row, column = divmod(number, columns)
+        sheet.paste(stamped(frame, (width, height)), (column * width, row * height))
+    return np.asarray(sheet)
+
+
+def encode_video(frames: Sequence[Frame], max_pixels: int) -> bytes:
+    """The frames as MP4, one a second: the rate at which models look at videos by themselves."""
+    import av
+
+    # H.264 halves the colours' resolution, so sides are even
+    width, height = (max(2, side - side % 2) for side in _size(frames[0], max_pixels))
+    out = io.BytesIO()
+    with av.open(out, "w", format="mp4") as file:
+        stream = file.add_stream("libx264", rate=Fraction(1), options={"crf": "23"})
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        for frame in frames:
+            picture = np.asarray(stamped(frame, (width, height)))
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        file.mux(stream.encode())
+    return out.getvalue()
+
+
+def stamped(frame: Frame, size: tuple[int, int]) -> Picture:
+    """A frame at a size, with its time in the upper left corner."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    tile = Image.fromarray(frame.pixels).resize(size, Image.Resampling.BOX)
+    draw = ImageDraw.Draw(tile)
+    font = ImageFont.load_default(size=max(11, size[0] // 14))
+    text = clock(frame.time, millis=True)
+    box = draw.textbbox((4, 4), text, font=font)
+    # dark behind light: readable on any picture
+    draw.rectangle((box[0] - 3, box[1] - 2, box[2] + 3, box[3] + 2), fill=(0, 0, 0))
+    draw.text((4, 4), text, font=font, fill=(255, 255, 255))
+    return tile
+
+
+def _ratio(frame: Frame) -> float:
+    height, width = frame.pixels.shape[:2]
+    return float(height / width)
+
+
+def _size(frame: Frame, max_pixels: float) -> tuple[int, int]:
+    """Width and height of a frame scaled down (never up) to at most ``max_pixels``."""
+    height, width = frame.pixels.shape[:2]
+    scale = min(1.0, math.sqrt(max_pixels / (height * width)))
+    return max(1, int(width * scale)), max(1, int(height * scale))

@@ -1,0 +1,213 @@
+"""Frames that are sent together: what stands where on a contact sheet and in a video."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from PIL import Image as Picture
+from support.listening import listening
+from support.patience import PATIENCE
+from support.server import Request, Send, Served, completion, serve
+
+from longtake.lab import frame_code
+from longtake.lab.frame_code import Moment
+from longtake.llm.backends.openai import OpenAIChat
+from longtake.llm.capabilities import Capabilities
+from longtake.llm.chat import Card, Image, Options, estimate_messages, request_hash, say
+from longtake.llm.http import Endpoint
+from longtake.llm.media import contact_sheet, encode_video, stamped
+from longtake.llm.middleware import Traced
+from longtake.llm.structured.ask import compose
+from longtake.prompts import Plain
+from longtake.tracing.events import ChatCalled, FramesSeen
+from longtake.types import Frame, Question
+
+
+def coded(second: int) -> Frame:
+    """A frame of a laboratory film, which shows its second as a code."""
+    pixels = np.full((frame_code.HEIGHT, frame_code.WIDTH, 3), 90, np.uint8)
+    frame_code.stamp(pixels, Moment(7, 60, second))
+    return Frame(float(second), pixels)
+
+
+def second_of(pixels: np.ndarray) -> int | None:
+    moment = frame_code.read(pixels)
+    return moment and moment.second
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 7, 9])
+def test_each_tile_of_a_sheet_shows_its_frame_and_its_own_time(number: int) -> None:
+    frames = [coded(61 * place) for place in range(number)]
+    limit = 768 * 768
+    sheet = contact_sheet(frames, limit)
+    assert sheet.shape[0] * sheet.shape[1] <= limit
+    columns = int(np.ceil(np.sqrt(number)))
+    width = sheet.shape[1] // columns
+    height = sheet.shape[0] // int(np.ceil(number / columns))
+    for place, frame in enumerate(frames):
+        row, column = divmod(place, columns)
+        tile = sheet[row * height :, column * width :][:height, :width]
+        assert second_of(tile) == frame.time
+        corner = np.asarray(stamped(frame, (width, height)))[: height // 5]
+        assert (tile[: height // 5] == corner).all(), "its own time"
+
+
+def test_the_time_is_written_into_each_tile_and_differs() -> None:
+    blank = np.full((90, 160, 3), 128, np.uint8)
+    first, second = (np.asarray(stamped(Frame(time, blank), (160, 90))) for time in (0.0, 61.0))
+    assert (first != second).any()
+    assert (first[20:] == 128).all(), "only the corner is covered"
+
+
+def test_a_video_shows_one_frame_a_second_in_order() -> None:
+    frames = [coded(10 * place) for place in range(5)]
+    with av.open(io.BytesIO(encode_video(frames, 300 * 300))) as file:
+        shown = list(file.decode(video=0))
+    assert [second_of(each.to_ndarray(format="rgb24")) for each in shown] == [0, 10, 20, 30, 40]
+    assert [each.time for each in shown] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert shown[0].width * shown[0].height <= 300 * 300
+
+
+def chat_at(served: Served, **card: Any) -> OpenAIChat:
+    endpoint = Endpoint("there", served.url, timeout=PATIENCE)
+    return OpenAIChat(Card("there", model="m", **card), endpoint)
+
+
+def shown(number: int) -> list[str | Image]:
+    parts: list[str | Image] = ["Look:"]
+    for place in range(number):
+        parts += [f"[00:00:{place:02}]", Image(coded(place))]
+    return [*parts, "What is it?"]
+
+
+def parts_of(request: Request) -> list[dict[str, Any]]:
+    return list(request.body["messages"][0]["content"])
+
+
+def seconds_in(part: dict[str, Any]) -> list[int | None]:
+    """The seconds that a part shows."""
+    if part["type"] == "image_url":
+        data = base64.b64decode(part["image_url"]["url"].partition("base64,")[2])
+        return [second_of(np.asarray(Picture.open(io.BytesIO(data)).convert("RGB")))]
+    value = next(iter(part[part["type"]].values())).rpartition("base64,")[2]
+    with av.open(io.BytesIO(base64.b64decode(value))) as file:
+        return [second_of(each.to_ndarray(format="rgb24")) for each in file.decode(video=0)]
+
+
+def test_frames_are_sent_as_a_video_that_counts_as_its_frames() -> None:
+    with serve(lambda _: completion("seen")) as served:
+        reply = chat_at(served, show="video").complete([say("user", *shown(4))], Options())
+    first, words, video, last = parts_of(served.requests[0])
+    assert (first["text"], last["text"]) == ("Look:", "What is it?")
+    assert words["text"].startswith("4 frames")
+    assert "00:00:00" in words["text"]
+    assert video["type"] == "video_url"
+    assert video["video_url"]["url"].startswith("data:video/mp4;base64,")
+    assert seconds_in(video) == [0, 1, 2, 3]
+    assert reply.usage.frames == 4
+
+
+def test_twenty_frames_are_three_sheets() -> None:
+    with serve(lambda _: completion("seen")) as served:
+        chat_at(served, show="sheets").complete([say("user", *shown(20))], Options())
+    parts = parts_of(served.requests[0])
+    assert [part["type"] for part in parts] == ["text", *["text", "image_url"] * 3, "text"]
+    numbers = [part["text"].split()[0] for part in parts[1:-1:2]]
+    assert numbers == ["9", "9", "2"]
+
+
+@pytest.mark.parametrize("show", ["sheets", "video"])
+def test_one_frame_is_a_picture_with_its_time(show: Any) -> None:
+    with serve(lambda _: completion("seen")) as served:
+        chat_at(served, show=show).complete([say("user", *shown(1))], Options())
+    parts = parts_of(served.requests[0])
+    assert [part["type"] for part in parts] == ["text", "text", "image_url", "text"]
+    assert parts[1]["text"] == "[00:00:00]"
+
+
+REFUSALS = {
+    "video_url": "unsupported content[].type",  # llama.cpp
+    "input_video": "video input is not supported - hint: provide the mmproj",
+    "file": "Invalid value: 'file'. Supported content part types are: 'text' and 'image_url'.",
+}
+
+
+def test_which_part_holds_a_video_is_learned_from_refusals() -> None:
+    def act(request: Request) -> Send:
+        kinds = {part["type"] for part in parts_of(request)}
+        refused = kinds & {"video_url", "input_video"}
+        return Send(400, {"message": REFUSALS[refused.pop()]}) if refused else completion("seen")
+
+    with serve(act) as served, listening() as heard:
+        chat = chat_at(served, show="video")
+        for _ in range(2):
+            assert chat.complete([say("user", *shown(3))], Options()).text == "seen"
+    assert [parts_of(each)[2]["type"] for each in served.requests] == [
+        "video_url",
+        "input_video",
+        "file",
+        "file",
+    ]
+    assert seconds_in(parts_of(served.requests[-1])[2]) == [0, 1, 2]
+    assert [note.data["feature"] for note in heard.notes("left_out")] == [
+        "video_url",
+        "input_video",
+    ]
+
+
+def test_a_server_that_takes_no_video_gets_pictures() -> None:
+    def act(request: Request) -> Send:
+        kinds = {part["type"] for part in parts_of(request)} - {"text", "image_url"}
+        return Send(400, {"message": REFUSALS[kinds.pop()]}) if kinds else completion("seen")
+
+    with serve(act) as served:
+        chat = chat_at(served, show="video")
+        for _ in range(2):
+            chat.complete([say("user", *shown(3))], Options())
+    assert len(served.requests) == 5, "learned once"
+    last = parts_of(served.requests[-1])
+    assert [seconds_in(part) for part in last if part["type"] == "image_url"] == [[0], [1], [2]]
+    assert chat.card.vision is not False
+
+
+@pytest.mark.parametrize(("entry", "sent"), [("file", "file"), ("input_video", "input_video")])
+def test_a_documented_part_is_sent_at_once(entry: str, sent: str) -> None:
+    capabilities = Capabilities()
+    capabilities.presume(video=entry)
+    assert capabilities.video_part == sent
+    capabilities.refuse("there", entry, "no")
+    assert capabilities.video_part is None
+
+
+def test_traces_keep_each_frame_and_the_request_names_how_they_were_shown() -> None:
+    with serve(lambda _: completion("seen")) as served, listening() as heard:
+        chat = Traced(chat_at(served, show="video"))
+        slots = {"question": Question("Who?"), "speech": "", "length": "3 s", "manner": ""}
+        messages = compose(chat, "baselines/uniform", slots, [coded(0), coded(9)], "", 10)
+        chat.complete(messages, Options())
+    (seen,) = heard.of(FramesSeen)
+    assert [frame.time for frame in seen.frames] == [0.0, 9.0]
+    (call,) = heard.of(ChatCalled)
+    assert call.usage.frames == 2
+    assert [part["time"] for part in call.messages[1]["parts"] if "image" in part] == [0.0, 9.0]
+    plain = Card("there", model="m")
+    assert call.request != request_hash(plain, messages, Options())
+
+
+def test_a_sheet_is_reserved_for_as_less_than_its_pictures() -> None:
+    def estimated(show: Any) -> int:
+        with serve(lambda _: completion("seen")) as served:
+            chat = chat_at(served, show=show, max_pixels=300 * 300)
+            slots = {"question": Question("Who?"), "speech": Plain(""), "length": "3 s"}
+            frames = [coded(place) for place in range(9)]
+            return estimate_messages(
+                compose(chat, "baselines/uniform", {**slots, "manner": ""}, frames, "", 10)
+            )
+
+    assert estimated("sheets") < estimated("pictures") - 700
+    assert estimated("video") == estimated("pictures")
