@@ -43,8 +43,8 @@ def test_commands_exist(page):
     points = [table.get("project", {}).get("entry-points", {}) for table in tables]
     # a recipe may add a command
     known = set(cli.COMMANDS).union(*(point.get("longtake.commands", {}) for point in points))
-    for command in re.findall(r"`longtake ([a-z][a-z-]*)(?![\w./])", text) + re.findall(
-        r"^longtake ([a-z][a-z-]*)(?![\w./])", typed, re.MULTILINE
+    for command in re.findall(r"`longtake ([a-z][a-z-]*)(?![\w./:])", text) + re.findall(
+        r"^longtake ([a-z][a-z-]*)(?![\w./:])", typed, re.MULTILINE
     ):
         assert command in known, command  # or a film: a word with a dot or a slash
 

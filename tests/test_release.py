@@ -15,21 +15,20 @@ import release_check
 import yaml
 
 from longtake.cli.serve import serve
+from longtake.errors import ModelError
 from longtake.llm.catalog import DOWNLOADS
-from longtake.perception import efficientnet, minilm
+from longtake.perception import efficientnet, minilm, ocr, runtime, speech
 from longtake.server.options import PORT
 
 ROOT = Path(__file__).parent.parent
 WEIGHTS = (ROOT / "docs" / "weights.md").read_text()
 INSTALLED = re.findall(
-    r"^\| `([\w-]+)` ([\d.]+) \| `([^`]+)` \| .* \| `(\w{64})` \| (yes|no) \|$",
-    WEIGHTS,
-    re.MULTILINE,
+    r"^\| `([\w-]+)` ([\d.]+) \| `([^`]+)` \| .* \| `(\w{64})` \|$", WEIGHTS, re.MULTILINE
 )
 
 
-@pytest.mark.parametrize(("package", "version", "file", "digest", "checked"), INSTALLED)
-def test_installed_weights_have_the_hash_of_their_row(package, version, file, digest, checked):
+@pytest.mark.parametrize(("package", "version", "file", "digest"), INSTALLED)
+def test_installed_weights_have_the_hash_of_their_row(package, version, file, digest):
     try:
         distribution = importlib.metadata.distribution(package)
     except importlib.metadata.PackageNotFoundError:
@@ -40,9 +39,27 @@ def test_installed_weights_have_the_hash_of_their_row(package, version, file, di
     assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
 
-def test_the_page_of_weights_says_what_is_checked():
-    checked = {digest for *_, digest, word in INSTALLED if word == "yes"}
-    assert checked == {efficientnet.WEIGHTS_SHA256, minilm.MODEL_SHA256}
+def test_the_page_of_weights_lists_every_hash_that_is_checked():
+    assert {digest for *_, digest in INSTALLED} == {
+        efficientnet.WEIGHTS_SHA256,
+        minilm.MODEL_SHA256,
+        *ocr.WEIGHTS_SHA256.values(),
+        *speech.WEIGHTS_SHA256.values(),
+        *speech.LIBRARY_SHA256.values(),
+    }
+
+
+@pytest.mark.parametrize(("module", "load"), [(ocr, "read"), (speech, "listen")])
+def test_recognisers_refuse_other_weights_before_they_read_them(module, load, monkeypatch):
+    wrong = dict.fromkeys(module.WEIGHTS_SHA256, "0" * 64)
+    monkeypatch.setattr(module, "WEIGHTS_SHA256", wrong)
+    monkeypatch.setattr(runtime.OnnxSession, "__init__", lambda *_, **__: pytest.fail("was read"))
+    loads = {
+        "read": lambda: ocr.RapidReader()._models,
+        "listen": lambda: speech.MoonshineListener()._loaded,
+    }
+    with pytest.raises(ModelError, match="is not the file that this version expects"):
+        loads[load]()
 
 
 def test_the_page_of_weights_lists_every_download_with_a_recorded_hash():

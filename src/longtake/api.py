@@ -33,6 +33,7 @@ from longtake.tracing.sinks import CallbackSink
 from longtake.types import Question, QuestionKind, Result, Segment
 from longtake.video.clip import clip_bytes
 from longtake.video.pictures import encoded
+from longtake.video.remote import film_path
 
 R = TypeVar("R")
 
@@ -370,7 +371,7 @@ def open(  # noqa: A001
 ) -> OpenFilm:
     """Open a film with the given settings, or else with the user's own."""
     settings = settings or config.load(method_names=registry.methods.names())
-    film = open_film(Path(path), settings, subtitles=_path(subtitles))
+    film = open_film(film_path(path), settings, subtitles=_path(subtitles))
     return OpenFilm(film, settings)
 
 

@@ -35,6 +35,7 @@ from longtake.cli.options import (
     FOLDER,
     answering_options,
     check_models,
+    check_offline,
     common,
     plot,
     question_method_option,
@@ -64,6 +65,7 @@ from longtake.tracing.events import ScoresSet
 from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Question, QuestionKind, Result
 from longtake.video.container import films_in
+from longtake.video.remote import film_path
 
 
 def wants_first_look(options: AskOptions, film: Film, question: Question) -> bool:
@@ -165,25 +167,23 @@ def is_address(text: str) -> bool:
 
 
 def films_named(names: Sequence[str], settings: Settings, *, download: bool) -> list[Path]:
-    """The files behind names; folders are searched, addresses are downloaded if ``download``."""
+    """The films behind names; folders are searched, addresses are downloaded if ``download``."""
     paths: list[Path] = []
     for name in names:
-        if is_address(name):
-            paths.append(_downloaded(name, settings, allowed=download))
+        if download and is_address(name):
+            paths.append(_downloaded(name, settings))
         elif Path(name).is_dir():
             files = [place.path for place in films_in([Path(name)])]
             if not files:
                 raise MediaError(name, "not_found", "no films in this folder")
             paths += files
         else:
-            paths.append(Path(name))
+            paths.append(film_path(name))
     return paths
 
 
-def _downloaded(url: str, settings: Settings, *, allowed: bool) -> Path:
+def _downloaded(url: str, settings: Settings) -> Path:
     """The film at an address, downloaded once by the user's own yt-dlp."""
-    if not allowed:
-        raise ConfigError(f"{url}: pass --download to fetch it with {DOWNLOADER}, if you may")
     folder = private_folder(cache_folder(settings) / "downloads")
     name = hashlib.blake2b(url.encode(), digest_size=12).hexdigest()
     existing = [path for path in folder.glob(f"{name}.*") if path.suffix not in (".part", ".ytdl")]
@@ -266,7 +266,8 @@ def ask(
 ) -> int:
     """Ask a question about films; get answers with evidence.
 
-    FILM is a file, a folder or, with --download, an address.
+    FILM is a file, a folder, or an address (https://, s3://, gs:// and others) that is read by
+    ranges; --download fetches the film of a web page first.
 
     Without --option the question is open-ended. Without --model, the model that 'longtake setup'
     wrote down answers, or else small built-in models on this machine ('longtake models pull
@@ -291,6 +292,7 @@ def ask(
     if session.assignment.offline and download:
         raise ConfigError("--download connects to other machines, and --offline forbids that")
     paths = films_named(names, session.settings, download=download)
+    check_offline(session.assignment.offline, *paths)
     outputs = Outputs(trace, plot, clips, play)
     several = len(paths) * len(parsed) > 1 or questions is not None
     if several:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from longtake._util import visible
-from longtake.cli.options import PATH, common
+from longtake.cli.options import FILM, common
 from longtake.cli.output import emit_json, human_bytes
 from longtake.config import Settings
 from longtake.errors import ConfigError
@@ -62,7 +62,7 @@ def list_films(settings: Settings, as_json: bool) -> None:
 
 
 @cache.command()
-@click.argument("paths", nargs=-1, type=PATH, metavar="[FILM]...")
+@click.argument("paths", nargs=-1, type=FILM, metavar="[FILM]...")
 @click.option(
     "--all",
     "everything",

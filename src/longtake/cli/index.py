@@ -12,7 +12,7 @@ import click
 from longtake._util.timecode import clock
 from longtake.cli.indexing import show_notes
 from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option
-from longtake.cli.options import PATH, common
+from longtake.cli.options import FILM, PATH, common
 from longtake.cli.output import emit_json, progress, say
 from longtake.cluster.backends import BackendAddress
 from longtake.cluster.indexing import FilmIndexResult
@@ -28,7 +28,7 @@ MEANINGS = "meanings"
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="FILM...")
+@click.argument("paths", nargs=-1, required=True, type=FILM, metavar="FILM...")
 @click.option(
     "--subtitles",
     type=PATH,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from longtake.runner.assignment import (
 )
 from longtake.runner.session import Session
 from longtake.types import Question, QuestionKind
+from longtake.video import remote
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,7 +33,19 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 COUNT = click.IntRange(min=1)
 
-film_path = click.argument("path", type=PATH, metavar="FILM")
+
+class _FilmPath(click.Path):
+    """A file or folder, or the address of a film."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        if isinstance(value, str) and "://" in value:
+            return remote.film_path(value)
+        return Path(os.fsdecode(super().convert(value, param, ctx)))
+
+
+FILM = _FilmPath(path_type=Path)
+
+film_path = click.argument("path", type=FILM, metavar="FILM")
 
 as_json = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
@@ -293,6 +307,7 @@ def session_options(command: F) -> F:
         min_confidence: float | None,
         **rest: Any,
     ) -> Any:
+        check_offline(offline, rest.get("path"), *rest.get("paths", ()))
         limits = {name: rest.pop(f"max_{name}") for name in _LIMITS}
         settings = rest.pop("settings")
         settings = replace(settings, budget=_with_limits(settings.budget, limits))
@@ -305,6 +320,13 @@ def session_options(command: F) -> F:
         return command(*args, session=Session(settings, assignment, seed, prompts), **rest)
 
     return add_options(with_session, _SESSION_OPTIONS)  # type: ignore[return-value]
+
+
+def check_offline(offline: bool, *paths: Path | None) -> None:
+    """Raise if a film is read from another machine although that is forbidden."""
+    for path in paths:
+        if offline and isinstance(path, remote.RemotePath):
+            raise ConfigError(f"{path} is on another machine, and --offline forbids to read it")
 
 
 def answering_options(command: F) -> F:

@@ -14,7 +14,7 @@ from longtake._util import visible
 from longtake._util.timecode import clock, parse_range
 from longtake.algorithms.speakers import speakers
 from longtake.cli.indexing import LONG, say_languages, show_notes
-from longtake.cli.options import COUNT, PATH, common
+from longtake.cli.options import COUNT, FILM, common
 from longtake.cli.output import emit_json, progress, say
 from longtake.config import Settings
 from longtake.index.film import Film
@@ -35,7 +35,7 @@ NAMES = {"speech": "said", "onscreen": "on screen", "image": "picture"}
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="FILM...")
+@click.argument("paths", nargs=-1, required=True, type=FILM, metavar="FILM...")
 @click.argument("text")
 @click.option(
     "--within",

@@ -30,6 +30,7 @@ from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import ImageTextEncoder, VideoTextEncoder
 from longtake.types import Frame, Line, Segment
 from longtake.video.packets import PacketTable
+from longtake.video.remote import film_path
 from longtake.video.video import Video
 
 
@@ -199,7 +200,7 @@ class Film:
         self.settings = settings or Settings()
         # all films of a process share the models, which take seconds to load
         self.senses = senses or PerceptionModels(self.settings.perception, store.root)
-        self.source = IndexedSource(Path(path), store, self.settings)
+        self.source = IndexedSource(film_path(path), store, self.settings)
         self.pictures = Pictures(self.source, self.senses)
         self.words = FilmWords(
             self.source,

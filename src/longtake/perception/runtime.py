@@ -225,6 +225,14 @@ def sha256(path: Path) -> str:
         raise ModelError(str(path), "unavailable", detail) from error
 
 
+def checked(path: Path, recorded: str) -> Path:
+    """The file, if it has the recorded hash; nothing in it is read before that."""
+    if sha256(path) != recorded:
+        detail = "is not the file that this version expects; reinstall its package"
+        raise ModelError(str(path), "refused", detail)
+    return path
+
+
 def write_once(path: Path, content: Callable[[], bytes]) -> Path:
     """Write ``path`` unless it exists. Processes may race; readers never see a partial file."""
     if path.is_file():

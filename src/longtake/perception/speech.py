@@ -8,6 +8,7 @@ reports stretches of which its own decoder is unsure instead of transcribing the
 from __future__ import annotations
 
 import ctypes
+import platform
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ from longtake._util.cancellation import check_stop
 from longtake.algorithms.speakers import SAME_VOICE
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.protocols import Heard, UnsupportedSpeech
-from longtake.perception.runtime import Compute, OnnxSession
+from longtake.perception.runtime import Compute, OnnxSession, checked
 from longtake.types import Line, Segment
 
 if TYPE_CHECKING:
@@ -44,6 +45,16 @@ LOOPED = 3
 """Tokens that repeat what came before, from which on a reply without an end goes in circles."""
 SHORTEST = RATE // 10
 """Samples below which there is nothing to decode."""
+WEIGHTS_SHA256 = {
+    "encoder_model.ort": "94e90a4654fc45cdfedb77c4c08e1739f48862998e58fada384b25118134f221",
+    "decoder_model_merged.ort": "cf524c4862d36e9e5ab032eddc73637efd822d70e868ac575cf1a46e1e4708a0",
+    "tokenizer.bin": "6884b35fd6377d4c4d32336a0bc152f36b64d1e45b6503683cdc238250a8472d",
+}
+"""Of moonshine-voice 0.0.65."""
+LIBRARY_SHA256 = {
+    ("linux", "x86_64"): "139de7595fd11136f336b16543a31338709e4e44012a0ebba88e2e7aeef228d1"
+}
+"""Of its native library; on other platforms the library is as pip installed it."""
 _BEGIN, _END = 1, 2  # Moonshine's token ids
 _SPACE = "\u2581"  # what its vocabulary has for a space
 
@@ -81,6 +92,8 @@ class MoonshineListener:
         if not folder.is_dir():
             detail = "this version ships without its model; install 0.0.65"
             raise ModelError("moonshine-voice", "unavailable", detail)
+        for name, sha256 in WEIGHTS_SHA256.items():
+            checked(folder / name, sha256)
         return VoiceDetector(), Recogniser(folder, self._compute)
 
     def unload(self) -> None:
@@ -202,7 +215,10 @@ def _carried(data: str, size: str) -> Any:
     except ModuleNotFoundError as error:
         raise MissingExtra("speech", "telling voices apart") from error
     suffix = "dylib" if sys.platform == "darwin" else "so"
-    library = ctypes.CDLL(str(Path(moonshine_voice.__file__).parent / f"libmoonshine.{suffix}"))
+    file = Path(moonshine_voice.__file__).parent / f"libmoonshine.{suffix}"
+    if known := LIBRARY_SHA256.get((sys.platform, platform.machine())):
+        checked(file, known)
+    library = ctypes.CDLL(str(file))
     count = ctypes.c_uint.in_dll(library, size).value
     network = (ctypes.c_ubyte * count).in_dll(library, data)
     options = onnxruntime.SessionOptions()

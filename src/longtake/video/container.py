@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -24,6 +24,7 @@ from av.video.stream import VideoStream
 
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
+from longtake.video.remote import RemoteFile, RemotePath
 
 _Packet = TypeVar("_Packet", bound="av.Packet[Any]")
 
@@ -38,38 +39,60 @@ FORMATS = (
 
 @contextmanager
 def open_container(
-    path: Path, limits: MediaSettings | None = None, hardware: HWAccel | None = None
+    path: Path,
+    limits: MediaSettings | None = None,
+    hardware: HWAccel | None = None,
+    *,
+    payload: bool = True,
 ) -> Iterator[InputContainer]:
-    """Open a media file; raises a :class:`MediaError` that says what is wrong with it."""
+    """Open a media file; raises a :class:`MediaError` that says what is wrong with it.
+
+    Without ``payload``, only headers are read of a film that is elsewhere, where they tell enough.
+    """
     limits = limits or MediaSettings()
     size = check_plain_file(path)
-    try:
-        container = _open(path, limits, hardware)
-    except av.error.FFmpegError as error:
-        raise _not_opened(path, size, error, limits) from error
-    with container:
-        if len(container.streams) > limits.max_streams:
-            raise _too_many_streams(path, len(container.streams), limits)
-        for stream in container.streams.video:
-            context = stream.codec_context
-            if context is not None and context.width * context.height > limits.max_pixels:
-                raise _too_many_pixels(path, context.width, context.height, limits)
-        yield container
+    with _source(path, payload=payload) as source:
+        try:
+            container = _open(source, limits, hardware)
+        except av.error.FFmpegError as error:
+            raise _not_opened(path, size, error, limits) from error
+        with container:
+            _check_limits(path, container, limits)
+            yield container
 
 
-def _open(path: Path, limits: MediaSettings, hardware: HWAccel | None) -> InputContainer:
-    name = str(path.absolute())  # absolute, so that "concat:a|b" is a file name, not a protocol
+def _source(path: Path, *, payload: bool = True) -> AbstractContextManager[str | RemoteFile]:
+    """What FFmpeg opens: a file name, or an open file elsewhere."""
+    if isinstance(path, RemotePath):
+        return path.open(payload=payload)
+    # absolute, so that "concat:a|b" is a file name, not a protocol
+    return nullcontext(str(path.absolute()))
+
+
+def _check_limits(path: Path, container: InputContainer, limits: MediaSettings) -> None:
+    if len(container.streams) > limits.max_streams:
+        raise _too_many_streams(path, len(container.streams), limits)
+    for stream in container.streams.video:
+        context = stream.codec_context
+        if context is not None and context.width * context.height > limits.max_pixels:
+            raise _too_many_pixels(path, context.width, context.height, limits)
+
+
+def _open(source: Any, limits: MediaSettings, hardware: HWAccel | None) -> InputContainer:
     options = {
         "protocol_whitelist": "file",
         "format_whitelist": FORMATS,
         # one more than allowed: some demuxers leave out what is over the limit without an error
         "max_streams": str(limits.max_streams + 1),
     }
+    if not isinstance(source, str) and source.zeros:
+        # parsers would judge by the zeros which frames are keys
+        options["fflags"] = "+nofillin+noparse"
     # unlike codec_context.options, these already apply while the streams are being probed
     probing: Any = [{"max_pixels": str(limits.max_pixels)}] * (limits.max_streams + 1)
     try:
-        return av.open(
-            name,
+        opened: InputContainer = av.open(
+            source,
             options=options,
             stream_options=probing,
             metadata_errors="replace",
@@ -78,7 +101,10 @@ def _open(path: Path, limits: MediaSettings, hardware: HWAccel | None) -> InputC
     except ValueError:
         # MPEG program streams reveal their streams too late for that, but their headers allow at
         # most 16383 pixels a side
-        return av.open(name, options=options, metadata_errors="replace", hwaccel=hardware)
+        if not isinstance(source, str):
+            source.seek(0)
+        opened = av.open(source, options=options, metadata_errors="replace", hwaccel=hardware)
+    return opened
 
 
 def check_plain_file(path: Path) -> int:
@@ -86,14 +112,13 @@ def check_plain_file(path: Path) -> int:
     try:
         status = path.stat()
     except FileNotFoundError:
-        hint = "; URLs are not supported, only local files" if "://" in str(path) else ""
-        raise MediaError(path, "not_found", f"no such file{hint}") from None
+        raise MediaError(path, "not_found", "no such file") from None
     except OSError as error:
         raise MediaError(path, "unreadable", f"cannot be read ({error.strerror})") from error
     if not stat.S_ISREG(status.st_mode):
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device or pipe"
         raise MediaError(path, "not_a_file", f"is {kind}, not a video file")
-    if not os.access(path, os.R_OK):
+    if not isinstance(path, RemotePath) and not os.access(path, os.R_OK):
         raise MediaError(path, "unreadable", "cannot be read (permission denied)")
     if status.st_size == 0:
         raise MediaError(path, "not_a_video", "is empty (0 bytes)")
@@ -205,7 +230,8 @@ def _out_of_memory(path: Path, limits: MediaSettings) -> MediaError:
     """FFmpeg reports too many streams like this, and an index that claims too many frames."""
     try:
         # its own limit
-        with _open(path, replace(limits, max_streams=1000), None) as container:
+        more = replace(limits, max_streams=1000)
+        with _source(path) as source, _open(source, more, None) as container:
             return _too_many_streams(path, len(container.streams), limits)
     except av.error.FFmpegError:
         detail = "claims to hold more than fits into memory: it is damaged, or made to be"

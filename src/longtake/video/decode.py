@@ -35,6 +35,7 @@ from longtake.video.container import (
     video_stream,
 )
 from longtake.video.packets import UNKNOWN, DecodeRun, PacketTable, plan, spans
+from longtake.video.remote import RemotePath
 
 
 def to_pixels(frame: VideoFrame, *, width: int | None, rotation: int, aspect: float) -> Pixels:
@@ -145,7 +146,9 @@ class VideoReader:
         """Make ``first`` one of the next packets."""
         if self._container is None:
             self._rewind()  # an earlier rewind failed; this one raises, or works
-        if not first - READ_THROUGH <= self._next <= first:
+        # of a film elsewhere, what is between is not fetched
+        near = 0 if isinstance(self._path, RemotePath) else READ_THROUGH
+        if not first - near <= self._next <= first:
             self._seek(first)
 
     def _seek(self, first: int) -> None:

@@ -20,6 +20,7 @@ from longtake.config import MediaSettings
 from longtake.errors import ConfigError, MediaError
 from longtake.types import Line, Segment
 from longtake.video.container import check_plain_file, open_container, packets_of, readable_packets
+from longtake.video.remote import RemotePath
 
 if TYPE_CHECKING:
     import pysubs2
@@ -70,6 +71,8 @@ _BREAKS = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 def sidecar(path: Path) -> Path | None:
     """Find the subtitle file beside a film: ``film.srt``, otherwise ``film.en.srt`` or similar."""
+    if isinstance(path, RemotePath):
+        return None  # files beside it are not looked for
     exact = [path.with_suffix(suffix) for suffix in SUFFIXES]
     for beside in (*exact, *sorted(path.parent.glob(f"{_literal(path.stem)}.*"))):
         if beside.suffix in SUFFIXES and beside.is_file() and _lies_beside(path, beside):

@@ -26,6 +26,7 @@ from longtake.types import Frame, Segment
 from longtake.video.container import file_version, find_video, open_container, packets_of
 from longtake.video.decode import FrameShape, Picture, decode_packet, display_size, fetch
 from longtake.video.packets import PacketTable, read_packets, read_sound
+from longtake.video.remote import film_path
 
 Positions: TypeAlias = NDArray[np.int64]
 
@@ -86,7 +87,7 @@ class Video:
         info: VideoInfo | None = None,
         table: PacketTable | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.path = film_path(path)
         self.limits = limits or MediaSettings()
         self._version = file_version(self.path)
         self.info = info or probe(self.path, self.limits)
@@ -96,7 +97,7 @@ class Video:
     def table(self) -> PacketTable:
         """When each frame is shown and where its decoding must begin."""
         if self._table is None:
-            with open_container(self.path, self.limits) as container:
+            with open_container(self.path, self.limits, payload=False) as container:
                 stream = find_video(self.path, container)
                 if stream is None:
                     self._table = read_sound(container)

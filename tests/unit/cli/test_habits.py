@@ -221,8 +221,9 @@ def test_the_history_keeps_the_newest(tmp_path, monkeypatch):
 
 def test_an_address_is_downloaded_only_on_request_and_once(run, film, monkeypatch, tmp_path):
     url = "https://video.example/watch?v=1"
+    monkeypatch.setitem(sys.modules, "fsspec", None)
     code, _, err = run("ask", url, "What is it?", *MODEL)
-    assert (code, "pass --download" in err) == (2, True)
+    assert (code, "without 'ask --download' needs an extra" in err) == (2, True)
     monkeypatch.setenv("PATH", str(tmp_path))
     code, _, err = run("ask", url, "What is it?", *MODEL, "--download")
     assert (code, "needs yt-dlp" in err) == (2, True)

@@ -116,5 +116,5 @@ def test_other_weights_in_the_package_are_refused(cache, tmp_path, monkeypatch):
     file = tmp_path / "other.pth"
     file.write_bytes(b"not the weights")
     monkeypatch.setattr(efficientnet, "packaged_weights", lambda: file)
-    with pytest.raises(ModelError, match="not the weights that this version expects"):
+    with pytest.raises(ModelError, match="not the file that this version expects"):
         EfficientNetLite2(cache)

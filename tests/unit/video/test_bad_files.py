@@ -32,7 +32,6 @@ def problem(path, **limits):
 def test_what_is_no_file_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe.mp4")
     assert problem(tmp_path / "nowhere.mp4") == "not_found"
-    assert problem("http://127.0.0.1:9/film.mp4") == "not_found"
     assert problem(tmp_path) == problem(tmp_path / "pipe.mp4") == "not_a_file"
 
 
