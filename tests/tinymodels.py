@@ -136,6 +136,36 @@ def vision_folder(folder: Path) -> Path:
         patch_size=14,
     )
     SiglipVisionModel(config).save_pretrained(folder)
+    return _prepared(folder)
+
+
+def clip_folder(folder: Path) -> Path:
+    """A model of CLIP's shape with its tokenizer, likewise."""
+    import torch
+    from transformers import CLIPConfig, CLIPModel, PreTrainedTokenizerFast
+
+    torch.manual_seed(0)
+    size = {"hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2}
+    size |= {"num_hidden_layers": 1}
+    config = CLIPConfig(
+        text_config=size
+        | {"vocab_size": 30, "max_position_embeddings": 24, "eos_token_id": 13, "bos_token_id": 10},
+        vision_config=size | {"image_size": 28, "patch_size": 14},
+        projection_dim=16,
+    )
+    CLIPModel(config).save_pretrained(folder)
+    tokenizer(folder / "tokenizer.json")
+    read = PreTrainedTokenizerFast(
+        tokenizer_file=str(folder / "tokenizer.json"),
+        model_max_length=24,
+        pad_token="dog",
+        eos_token="car",
+    )
+    read.save_pretrained(folder)
+    return _prepared(folder)
+
+
+def _prepared(folder: Path) -> Path:
     prepare = {
         "size": {"height": 28, "width": 28},
         "resample": 3,

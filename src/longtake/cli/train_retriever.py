@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from longtake import plots
-from longtake.cli.options import FOLDER, PATH, common, number
+from longtake.cli.options import FOLDER, PATH, check_models, common, number
 from longtake.cli.output import (
     PICTURE,
     Kind,
@@ -22,11 +22,25 @@ from longtake.cli.output import (
 from longtake.config import Settings
 from longtake.errors import MissingExtra
 from longtake.perception.retriever import CARD, WEIGHTS, Shape
+from longtake.perception.torch_encoder import TorchImageTextEncoder, TrainableEncoder
+from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 from longtake.training.data import CaptionRules, held_out, prepare
-from longtake.training.fit import Schedule, Tell, TrainingProgress, export, fit, need_torch
+from longtake.training.fit import (
+    Schedule,
+    Tell,
+    TrainingProgress,
+    device_of,
+    encoded,
+    export,
+    fit,
+    need_torch,
+)
 
 DEFAULT = Schedule()
 CURVES = "curves.png"
+ENCODER = "encoder"
+"""Folder of the trained encoder, in the head's."""
 
 
 @click.command("train-retriever")
@@ -49,6 +63,13 @@ CURVES = "curves.png"
     default=DEFAULT.rate,
     help="Initial learning rate; it falls along a cosine.",
 )
+@number(
+    "--encoder-rate",
+    kind=click.FloatRange(0),
+    default=DEFAULT.encoder_rate,
+    help="The same for the encoder, which must be perception.images=transformers; the paper's is"
+    " 1e-7. 0 leaves it as it is.",
+)
 @number("--group", default=DEFAULT.group, help="Consecutive clips kept together in a batch.")
 @number("--frames", default=16, help="Most frames per clip.")
 @number("--layers", default=4)
@@ -58,6 +79,11 @@ CURVES = "curves.png"
     kind=click.IntRange(0),
     default=CaptionRules.least_tokens,
     help="Drop captions with fewer tokens.",
+)
+@click.option(
+    "--rewrite",
+    metavar="MODEL",
+    help="Let a model rewrite captions that are too long for the encoder.  [default: cut them]",
 )
 @number(
     "--held-out",
@@ -83,11 +109,13 @@ def train_retriever(
     epochs: int,
     batch: int,
     rate: float,
+    encoder_rate: float,
     group: int,
     frames: int,
     layers: int,
     heads: int,
     least_tokens: int,
+    rewrite: str | None,
     share: float,
     seed: int,
     device: str,
@@ -99,8 +127,9 @@ def train_retriever(
     """Train a head that finds the part of a film that a text describes.
 
     DATA lists captioned segments of films: JSON lines, JSON or CSV with video, start, end and
-    caption. Frames and captions are encoded by perception.images, which is not trained; the head
-    learns their order in time. It is saved as ONNX and runs without torch. Needs the extra train.
+    caption. Frames and captions are encoded by perception.images; the head learns their order in
+    time. It is saved as ONNX and runs without torch. Needs the extra train. With --encoder-rate
+    the encoder is trained too, in memory, and saved beside the head.
 
     \b
     Example:
@@ -112,9 +141,16 @@ def train_retriever(
     if not only_prepare:
         need_torch()
     rules = CaptionRules(least_tokens=least_tokens)
-    folder = videos or data.parent
-    with progress("encoding the clips") as advance:
-        pairs, notes, encoder = prepare(data, folder, settings, rules, frames, out, advance)
+    folder, raw = videos or data.parent, encoder_rate > 0
+    session, run = Session(settings, ModelAssignment((rewrite,) if rewrite else ())), None
+    if rewrite:
+        check_models(session, ("llm",))
+        # replies are kept there, so that an interrupted run pays for none twice
+        run = session.reader(folder=out)
+    with session.under_way(), progress("encoding the clips") as advance:
+        pairs, notes, encoder = prepare(
+            data, folder, settings, rules, frames, out, advance, raw=raw, run=run
+        )
     for line in notes:
         say(line)
     if only_prepare:
@@ -123,10 +159,20 @@ def train_retriever(
         return
     train, test = held_out(pairs, share, seed)
     shape = Shape(encoder.dim, layers, heads, frames)
-    schedule = Schedule(epochs=epochs, batch=batch, rate=rate, group=group, seed=seed)
+    schedule = Schedule(epochs, batch, rate, encoder_rate, group=group, seed=seed)
+    tuned = None
+    if isinstance(encoder, TorchImageTextEncoder) and encoder_rate:
+        tuned = TrainableEncoder(encoder, device_of(device))
+    tell = _tell(len(train))
     weights, made = fit(
-        shape, train, test, schedule, out, device=device, resume=resume, tell=_tell(len(train))
+        shape, train, test, schedule, out, device=device, resume=resume, tell=tell, encoder=tuned
     )
+    use = f"--set perception.retriever={out}"
+    if tuned is not None:
+        test, encoder = encoded(tuned, test), tuned.save(out / ENCODER)
+        use += (
+            f" --set perception.images=transformers --set perception.images_folder={out / ENCODER}"
+        )
     export(out, shape, weights, test, made, encoder, schedule)
     _draw(made, out / CURVES)
     if as_json:
@@ -135,7 +181,7 @@ def train_retriever(
     else:
         click.echo(f"trained on {len(train)} clips, tested on {len(test)}")
         _show(made)
-        click.echo(f"use it with --set perception.retriever={out}")
+        click.echo(f"use it with {use}")
 
 
 def _plain(made: TrainingProgress) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.cards import identity
@@ -92,15 +94,16 @@ class TorchImageEncoder:
 
     def _prepared(self, frames: Sequence[Frame]) -> Any:
         """Frames × 3 × side × side, resized and normalised where the network runs."""
+        return normalised(self._squares(frames), self.pixels)
+
+    def _squares(self, frames: Sequence[Frame]) -> Any:
         torch = _torch()
-        mean = torch.tensor(self.pixels.mean, device=self.device)[:, None, None]
-        std = torch.tensor(self.pixels.std, device=self.device)[:, None, None]
         shapes = {frame.pixels.shape for frame in frames}
         if len(shapes) > 1:  # frames of several films
-            return torch.cat([self._prepared([frame]) for frame in frames])
+            return torch.cat([self._squares([frame]) for frame in frames])
         stacked = torch.from_numpy(np.stack([frame.pixels for frame in frames]))
         values = stacked.to(self.device).permute(0, 3, 1, 2).float()
-        return (resized(values, self.pixels) / 255 - mean) / std
+        return resized(values, self.pixels)
 
 
 class TorchImageTextEncoder(TorchImageEncoder):
@@ -110,9 +113,11 @@ class TorchImageTextEncoder(TorchImageEncoder):
 
     def __init__(self, folder: Path, *, name: str, compute: Compute | None = None) -> None:
         super().__init__(folder, name=name, compute=compute)
+        self.folder = folder
         scale = getattr(self._model, "logit_scale", None)
-        self.logit_scale = None if scale is None else float(scale.exp())
+        self.logit_scale = None if scale is None else float(scale.detach().exp())
         self._tokenizer = _tokenizer(name, folder)
+        self.longest = int(self._tokenizer.model_max_length)
 
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""
@@ -120,13 +125,50 @@ class TorchImageTextEncoder(TorchImageEncoder):
         parts = []
         for some in batches(texts, self._batch):
             with self._turn, _on(self._stream), torch.inference_mode():
-                # SigLIP was trained on texts padded to their full length
-                feed = self._tokenizer(
-                    list(some), padding="max_length", truncation=True, return_tensors="pt"
-                )
-                values = _features(self._model.get_text_features(**feed.to(self.device)))
+                values = self.text_features(self._model, some)
                 parts.append(values.float().cpu().numpy())
         return unit(stack(parts, self.dim))
+
+    def text_features(self, model: Any, texts: Sequence[str]) -> Any:
+        """Vectors of texts by a model that reads this encoder's tokens."""
+        # SigLIP was trained on texts padded to their full length
+        feed = self._tokenizer(
+            list(texts), padding="max_length", truncation=True, return_tensors="pt"
+        )
+        return _features(model.get_text_features(**feed.to(model.device)))
+
+    def count(self, text: str) -> int:
+        """Number of tokens of a text, before truncation."""
+        return len(self._tokenizer(text, truncation=False).input_ids)
+
+    def squares(self, frames: Sequence[Frame]) -> NDArray[np.uint8]:
+        """Frames × 3 × side × side: what :class:`TrainableEncoder` is trained on."""
+        return np.asarray(self._squares(frames).byte().cpu().numpy())
+
+
+class TrainableEncoder:
+    """The two models of an encoder with weights that can be trained."""
+
+    def __init__(self, encoder: TorchImageTextEncoder, device: Any) -> None:
+        self.encoder = encoder
+        # whole weights, since a step of 1e-7 would be lost in bfloat16
+        self.model = _load(encoder.name, encoder.folder, _torch().float32, device)
+
+    def images(self, squares: Any) -> Any:
+        """One unit row per square, on the model's device."""
+        values = squares.to(self.model.device).float()
+        return _unit(_network(self.model)(normalised(values, self.encoder.pixels)))
+
+    def texts(self, texts: Sequence[str]) -> Any:
+        """One unit row per text."""
+        return _unit(self.encoder.text_features(self.model, texts))
+
+    def save(self, folder: Path) -> TorchImageTextEncoder:
+        """Write the model beside copies of the encoder's other files, and open it."""
+        weights = shutil.ignore_patterns("*.safetensors*", "*.bin*")
+        shutil.copytree(self.encoder.folder, folder, ignore=weights, dirs_exist_ok=True)
+        self.model.save_pretrained(folder)
+        return TorchImageTextEncoder(folder, name=self.encoder.name)
 
 
 def open_transformers(setup: EncoderSetup) -> TorchImageEncoder:
@@ -172,6 +214,18 @@ def resized(values: Any, pixels: Preprocessing) -> Any:
     square = scaled[..., top : top + pixels.side, left : left + pixels.side]
     # as Pillow does: whole numbers, within their range
     return square.round().clamp(0, 255)
+
+
+def normalised(squares: Any, pixels: Preprocessing) -> Any:
+    """Pictures as the network takes them, on the device where they are."""
+    torch = _torch()
+    mean = torch.tensor(pixels.mean, device=squares.device)[:, None, None]
+    std = torch.tensor(pixels.std, device=squares.device)[:, None, None]
+    return (squares / 255 - mean) / std
+
+
+def _unit(rows: Any) -> Any:
+    return _torch().nn.functional.normalize(rows.float(), dim=-1)
 
 
 def _network(model: Any) -> Callable[[Any], Any]:

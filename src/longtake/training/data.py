@@ -1,8 +1,9 @@
 """Training data for the retrieval head: captioned clips, chosen, encoded and split.
 
 Clips are chosen as for LVAgent's LongVR dataset: 5 seconds to 12 minutes long, with captions of at
-least 20 tokens. Captions longer than the text encoder's limit are shortened by whole sentences (the
-authors let a model rewrite them). Whatever is dropped is reported.
+least 20 tokens. Captions longer than the text encoder's limit are rewritten by a model, if one is
+given, as the authors did; otherwise they are shortened by whole sentences. Whatever is dropped is
+reported.
 """
 
 from __future__ import annotations
@@ -17,24 +18,30 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake.agents.run import Run
+from longtake.agents.team import fanout
 from longtake.algorithms import sampling
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, LongtakeError
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
+from longtake.llm.structured.ask import ask
 from longtake.perception.cards import CardImageTextEncoder
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.minilm import LONGEST, bert_tokenizer
 from longtake.perception.protocols import ImageTextEncoder
 from longtake.perception.runtime import unit
+from longtake.perception.torch_encoder import TorchImageTextEncoder
+from longtake.runner.estimate import TOKENS_PER_WORD
 from longtake.runner.films import VIDEO_SUFFIXES, open_store
-from longtake.types import Segment
+from longtake.types import Frame, Segment
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 Count = Callable[[str], int]
@@ -64,9 +71,10 @@ class CaptionedClip:
 
 @dataclass
 class Dropped:
-    """Counts of dropped clips by reason, and of shortened captions."""
+    """Counts of dropped clips by reason, and of rewritten and shortened captions."""
 
     reasons: Counter[str] = field(default_factory=Counter)
+    rewritten: int = 0
     shortened: int = 0
     examples: dict[str, str] = field(default_factory=dict)
     """The first case for each reason."""
@@ -81,6 +89,8 @@ class Dropped:
         lines = []
         for reason, count in self.reasons.most_common():
             lines.append(f"dropped {count}: {reason} ({self.examples[reason]})")
+        if self.rewritten:
+            lines.append(f"rewrote {self.rewritten} captions")
         if self.shortened:
             lines.append(f"shortened {self.shortened} captions")
         return lines
@@ -151,10 +161,15 @@ def _captions(video: str, about: Mapping[str, Any]) -> Iterator[Mapping[str, Any
 
 
 def keep(
-    rows: Iterable[Mapping[str, Any]], rules: CaptionRules, count: Count, most_tokens: int
+    rows: Iterable[Mapping[str, Any]],
+    rules: CaptionRules,
+    count: Count,
+    most_tokens: int,
+    run: Run | None = None,
 ) -> tuple[list[CaptionedClip], Dropped]:
-    """The clips that the rules accept, and what was dropped."""
+    """The clips that the rules accept, and what was dropped; ``run`` has a model that rewrites."""
     kept: list[CaptionedClip] = []
+    too_long: list[int] = []
     dropped = Dropped()
     for number, row in enumerate(rows, start=1):
         clip = _clip(row)
@@ -169,12 +184,34 @@ def keep(
         elif tokens < rules.least_tokens:
             reason = f"caption of fewer than {rules.least_tokens} tokens"
             dropped.add(reason, f"row {number}, {tokens} tokens")
-        elif tokens > most_tokens:
-            kept.append(replace(clip, caption=shorten(clip.caption, most_tokens, count)))
-            dropped.shortened += 1
         else:
+            if tokens > most_tokens:
+                too_long.append(len(kept))
             kept.append(clip)
+    captions = [kept[place].caption for place in too_long]
+    written = captions if run is None else fanout(partial(_rewritten, run, most_tokens), captions)
+    for place, caption in zip(too_long, written, strict=True):
+        if rules.least_tokens <= count(caption) <= most_tokens:
+            dropped.rewritten += 1
+        else:
+            caption = shorten(kept[place].caption, most_tokens, count)
+            dropped.shortened += 1
+        kept[place] = replace(kept[place], caption=caption)
     return kept, dropped
+
+
+def _rewritten(run: Run, most_tokens: int, caption: str) -> str:
+    """The caption in a model's words; empty if its reply cannot be read."""
+    words = int(most_tokens / TOKENS_PER_WORD)
+    reply = ask(
+        run["llm"],
+        "shared/caption",
+        default="",
+        max_tokens=2 * most_tokens,
+        caption=caption,
+        words=words,
+    )
+    return " ".join(reply.split())
 
 
 def shorten(caption: str, most_tokens: int, count: Count) -> str:
@@ -206,23 +243,30 @@ def _clip(row: Mapping[str, Any]) -> CaptionedClip | None:
 
 
 Rows = NDArray[np.float32]
+Squares = Callable[[Sequence[Frame]], NDArray[np.uint8]]
 
 
 @dataclass(frozen=True)
 class Pairs:
     """``n`` clips with their captions."""
 
-    frames: NDArray[np.float16]
-    """``n × t × d``, padded with zeros after each clip's last frame."""
+    frames: NDArray[Any]
+    """``n × t × d``, padded with zeros after each clip's last frame. Where the encoder is trained
+    too, pictures as it takes them instead of vectors: ``n × t × 3 × side × side``."""
     counts: NDArray[np.int64]
     """Number of frames per clip."""
-    texts: NDArray[np.float16]
-    """``n × d``."""
+    texts: NDArray[Any]
+    """``n × d``, or the captions themselves."""
     videos: NDArray[Any]
     """The video of each clip; clips are held out by video."""
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    @property
+    def raw(self) -> bool:
+        """Whether they are pictures and captions, not vectors."""
+        return self.frames.ndim > 3
 
     def clip(self, number: int) -> Rows:
         """The frame vectors of one clip."""
@@ -248,15 +292,20 @@ def load(path: Path) -> Pairs:
         return Pairs(stored["frames"], stored["counts"], stored["texts"], stored["videos"])
 
 
-def stack(clips: Sequence[Rows], texts: Rows, videos: Sequence[str], max_frames: int) -> Pairs:
+def stack(
+    clips: Sequence[NDArray[Any]], texts: NDArray[Any], videos: Sequence[str], max_frames: int
+) -> Pairs:
     """Pairs from clips, each thinned out evenly to at most ``max_frames`` frames."""
     if not clips:
         raise ConfigError("no clips left to train on")
     counts = np.array([min(len(rows), max_frames) for rows in clips], np.int64)
-    frames = np.zeros((len(clips), max_frames, texts.shape[1]), np.float16)
+    raw = clips[0].ndim > 2
+    kind = np.uint8 if raw else np.float16
+    frames = np.zeros((len(clips), max_frames, *clips[0].shape[1:]), kind)
     for number, rows in enumerate(clips):
-        frames[number, : counts[number]] = unit(rows[sampling.uniform(len(rows), max_frames)])
-    return Pairs(frames, counts, np.asarray(texts, np.float16), np.asarray(videos))
+        thinned = rows[sampling.uniform(len(rows), max_frames)]
+        frames[number, : counts[number]] = thinned if raw else unit(thinned)
+    return Pairs(frames, counts, texts if raw else texts.astype(np.float16), np.asarray(videos))
 
 
 def embed(
@@ -265,19 +314,24 @@ def embed(
     opener: Callable[[str], Footage],
     max_frames: int,
     advance: Callable[[float], None] = lambda share: None,  # noqa: ARG005
+    squares: Squares | None = None,
 ) -> Pairs:
-    """Embed every clip through its film's index; unreadable films are dropped and reported."""
+    """Embed every clip through its film's index; unreadable films are dropped and reported.
+
+    With ``squares``, which prepares frames for the encoder, clips stay pictures and captions.
+    """
     by_video: dict[str, list[CaptionedClip]] = {}
     for clip in clips:
         by_video.setdefault(clip.video, []).append(clip)
-    rows: list[Rows] = []
-    texts: list[Rows] = []
+    rows: list[NDArray[Any]] = []
+    texts: list[NDArray[Any]] = []
     names: list[str] = []
     for number, (video, listed) in enumerate(by_video.items()):
         advance(number / len(by_video))
         try:
             footage = opener(video)
-            vectors, times = footage.embeddings(), footage.times
+            times = footage.times
+            vectors = np.zeros(0) if squares else footage.embeddings()
         except LongtakeError as error:
             for _ in listed:
                 dropped.add("film cannot be read", str(error))
@@ -288,11 +342,16 @@ def embed(
             # containers round durations, so a caption may end a little late
             if len(moments) and clip.segment.end <= footage.duration + 1.0:
                 inside.append(clip)
-                rows.append(np.asarray(vectors[moments], np.float32))
+                if squares:
+                    chosen = times[moments[sampling.uniform(len(moments), max_frames)]]
+                    rows.append(squares(footage.at(chosen.tolist())))
+                else:
+                    rows.append(np.asarray(vectors[moments], np.float32))
             else:
                 dropped.add("beyond the end of its film", f"{video} at {clip.segment.start:g} s")
         if inside:
-            texts.append(footage.encode([clip.caption for clip in inside]))
+            written = [clip.caption for clip in inside]
+            texts.append(np.asarray(written) if squares else footage.encode(written))
             names += [video] * len(inside)
     captions = np.concatenate(texts) if texts else np.zeros((0, 1), np.float32)
     return stack(rows, captions, names, max_frames)
@@ -325,21 +384,28 @@ def prepare(
     frames: int,
     folder: Path,
     advance: Callable[[float], None] = lambda share: None,  # noqa: ARG005
+    *,
+    raw: bool = False,
+    run: Run | None = None,
 ) -> tuple[Pairs, list[str], ImageTextEncoder]:
     """The pairs of a list, a report of what was dropped, and the encoder.
 
-    Pairs are cached in ``folder`` until the list, the films, the encoder or the rules change.
+    Pairs are cached in ``folder`` until the list, the films, the encoder or the rules change. With
+    ``raw`` they are pictures and captions, so that the encoder can be trained. The model of ``run``
+    rewrites captions that are too long.
     """
     senses = PerceptionModels(settings.perception, cache_folder(settings))
+    squares = _squares(senses.images) if raw else None
     listed = read_list(data)
     paths = _paths(listed, videos)
-    identity = _identity(data, _files(paths, videos), senses.images, rules, frames)
+    choices = [asdict(rules), frames, raw, run and run.names["llm"]]
+    identity = _identity(data, _files(paths, videos), senses.images, choices)
     file, note = folder / PAIRS, folder / f"{PAIRS}.json"
     cached = _cached(file, note, identity)
     if cached is not None:
         return *cached, senses.images
     count, max_tokens = tokens_of(senses.images)
-    clips, dropped = keep(listed, rules, count, max_tokens)
+    clips, dropped = keep(listed, rules, count, max_tokens, run)
     store = open_store(settings)
     try:
         pairs = embed(
@@ -348,6 +414,7 @@ def prepare(
             lambda video: Film(paths[video], store, settings, senses=senses),
             frames,
             advance,
+            squares,
         )
     except ConfigError as error:
         why = "; ".join(dropped.lines()) or f"{data} lists none"
@@ -375,9 +442,22 @@ def tokens_of(encoder: ImageTextEncoder) -> tuple[Count, int]:
     """How the encoder's text side counts tokens, and how many it accepts."""
     if isinstance(encoder, CardImageTextEncoder) and encoder.card.text is not None:
         return encoder.count, encoder.card.text.length
+    if isinstance(encoder, TorchImageTextEncoder):
+        return encoder.count, encoder.longest
     tokenizer = bert_tokenizer()
     tokenizer.no_truncation()
     return lambda text: len(tokenizer.encode(text).ids), LONGEST
+
+
+def _squares(encoder: ImageTextEncoder) -> Squares:
+    """What prepares frames for an encoder that can be trained."""
+    if not isinstance(encoder, TorchImageTextEncoder):
+        raise ConfigError(
+            f"{encoder.name} cannot be trained; set perception.images=transformers, and "
+            "perception.images_folder to a model folder",
+            key="--encoder-rate",
+        )
+    return encoder.squares
 
 
 def _report(pairs: Pairs, dropped: Dropped) -> list[str]:
@@ -403,9 +483,7 @@ def _files(paths: Mapping[str, Path], videos: Path) -> list[Any]:
     return [str(videos.resolve()), films]
 
 
-def _identity(
-    data: Path, films: list[Any], encoder: ImageTextEncoder, rules: CaptionRules, frames: int
-) -> str:
+def _identity(data: Path, films: list[Any], encoder: ImageTextEncoder, choices: list[Any]) -> str:
     content = hashlib.blake2b(data.read_bytes()).hexdigest()
-    facts = [encoder.key, asdict(rules), frames, content, films]
+    facts = [encoder.key, choices, content, films]
     return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()

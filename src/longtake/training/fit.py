@@ -1,7 +1,7 @@
 """Training of the retrieval head of :mod:`longtake.perception.retriever`, in torch.
 
 The head itself for batches of clips, its recall, the training loop with checkpoints, and the export
-to ONNX.
+to ONNX. The encoder can be trained with it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from longtake.perception.retriever import (
     initial,
     network,
 )
-from longtake.perception.runtime import Compute
+from longtake.perception.runtime import Compute, batches
+from longtake.perception.torch_encoder import TrainableEncoder
 from longtake.training.data import Pairs
 
 PURPOSE = "training a retrieval head"
@@ -162,6 +163,8 @@ class Schedule:
     batch: int = 64
     rate: float = 1e-4
     """Learning rate at the start of the cosine."""
+    encoder_rate: float = 0.0
+    """The same for the encoder (the paper: 1e-7); 0 leaves it as it is."""
     logit_scale: float = 100.0
     """Factor applied to cosines in the loss."""
     group: int = 1
@@ -198,33 +201,44 @@ def fit(
     resume: bool = False,
     tell: Tell = lambda epoch, share, progress: None,  # noqa: ARG005
     stop_after: int | None = None,
+    encoder: TrainableEncoder | None = None,
 ) -> tuple[dict[str, NDArray[np.float32]], TrainingProgress]:
-    """Train a head; returns its weights and results.
+    """Train a head, and the encoder if there is one; returns the head's weights and results.
 
     ``stop_after`` ends training after that many steps, as if the process had been killed.
     """
-    training = _Training(shape, train, test, schedule, folder, device)
+    training = _Training(shape, train, test, schedule, folder, device, encoder)
     progress = training.run(resume=resume, tell=tell, stop_after=stop_after)
     return training.plain(), progress
 
 
 class _Training:
     def __init__(
-        self, shape: Shape, train: Pairs, test: Pairs, schedule: Schedule, folder: Path, device: str
+        self,
+        shape: Shape,
+        train: Pairs,
+        test: Pairs,
+        schedule: Schedule,
+        folder: Path,
+        device: str,
+        encoder: TrainableEncoder | None,
     ) -> None:
         self.torch = need_torch()
         if len(train) < 2:
             raise ConfigError(f"{len(train)} clips to train on; contrast needs two")
         self.shape, self.schedule, self.folder = shape, schedule, folder
         self.train, self.test = train, test
-        self.device = _device(self.torch, device)
+        self.device = device_of(device)
         self.weights: dict[str, Any] = {}
         for name, value in initial(shape, schedule.seed).items():
             self.weights[name] = self.torch.tensor(value, device=self.device, requires_grad=True)
-        self.adam = self.torch.optim.Adam(list(self.weights.values()), lr=schedule.rate)
+        groups = [{"params": list(self.weights.values()), "lr": schedule.rate}]
+        self.encoder = encoder
+        if encoder is not None:
+            groups.append({"params": list(encoder.model.parameters()), "lr": schedule.encoder_rate})
+        self.adam = self.torch.optim.Adam(groups)
         self.steps = math.ceil(len(train) / schedule.batch)
-        # bfloat16 is faster on GPUs and slower on CPUs
-        self.half = self.device.type == "cuda" and self.torch.cuda.is_bf16_supported()
+        self.half = in_half(self.device)
         # a checkpoint fits only a training with the same specification
         self.spec = {
             "shape": shape.plain(),
@@ -236,7 +250,8 @@ class _Training:
     def run(self, *, resume: bool, tell: Tell, stop_after: int | None) -> TrainingProgress:
         progress, epoch, step, total = self._begin(resume)
         progress.device = self._device_name()
-        progress.pooled = recalls(pooled_scores(self.test))
+        if not progress.pooled:  # by the encoder as it was before
+            progress.pooled = recalls(pooled_scores(encoded(self.encoder, self.test)))
         taken = 0
         while epoch < self.schedule.epochs:
             order = order_of(len(self.train), self.schedule, epoch)
@@ -266,10 +281,12 @@ class _Training:
     def _step(self, chosen: NDArray[np.int64], number: int) -> float:
         """Train on one batch: each clip must find its text among all texts, and vice versa."""
         torch, schedule = self.torch, self.schedule
-        share = number / (schedule.epochs * self.steps)
-        self.adam.param_groups[0]["lr"] = 0.5 * schedule.rate * (1 + math.cos(math.pi * share))
+        cosine = 0.5 * (1 + math.cos(math.pi * number / (schedule.epochs * self.steps)))
+        rates = (schedule.rate, schedule.encoder_rate)
+        for group, rate in zip(self.adam.param_groups, rates, strict=False):
+            group["lr"] = rate * cosine
         batch = self.train.only(chosen.tolist())
-        frames, mask, texts = self._tensors(batch)
+        frames, mask, texts = _tensors(self.encoder, batch, self.device)
         cosines = scores(self.weights, self.shape, frames, mask, texts, half=self.half)
         logits = schedule.logit_scale * cosines
         target = torch.arange(len(batch), device=self.device)
@@ -283,22 +300,15 @@ class _Training:
     def scored(self, pairs: Pairs) -> NDArray[np.float32]:
         """``scores[text, clip]`` for all pairs, a batch of clips at a time."""
         torch, rows = self.torch, []
+        pairs = encoded(self.encoder, pairs)
         texts = torch.tensor(pairs.texts, dtype=torch.float32, device=self.device)
         with torch.no_grad():
             for start in range(0, len(pairs), self.schedule.batch):
                 end = min(start + self.schedule.batch, len(pairs))
-                frames, mask, _ = self._tensors(pairs.only(list(range(start, end))))
+                frames, mask, _ = _tensors(None, pairs.only(range(start, end)), self.device)
                 cosines = scores(self.weights, self.shape, frames, mask, texts)
                 rows.append(cosines.float().cpu().numpy())
         return np.asarray(np.concatenate(rows).T, np.float32)
-
-    def _tensors(self, pairs: Pairs) -> tuple[Any, Any, Any]:
-        """Frames, the mask of existing frames, and texts, on the device."""
-        torch = self.torch
-        frames = torch.tensor(pairs.frames, device=self.device).float()
-        counts = torch.tensor(pairs.counts, device=self.device)
-        mask = torch.arange(frames.shape[1], device=self.device)[None] < counts[:, None]
-        return frames, mask, torch.tensor(pairs.texts, device=self.device).float()
 
     def _begin(self, resume: bool) -> tuple[TrainingProgress, int, int, float]:
         """Results, epoch, step and summed loss to start from: zero, or those of the checkpoint."""
@@ -319,6 +329,8 @@ class _Training:
         with self.torch.no_grad():
             for name, value in stored["weights"].items():
                 self.weights[name].copy_(value)
+        if self.encoder is not None:
+            self.encoder.model.load_state_dict(stored["encoder"])
         self.adam.load_state_dict(stored["adam"])
         return (
             TrainingProgress(**stored["progress"]),
@@ -337,6 +349,7 @@ class _Training:
             "step": step,
             "total": total,
             "progress": asdict(progress),
+            "encoder": self.encoder.model.state_dict() if self.encoder else None,
         }
         # written under another name first: an interrupted write must not destroy the last one
         draft = self.folder / f".{CHECKPOINT}"
@@ -352,6 +365,39 @@ class _Training:
             return f"{self.device.type}, {self.torch.get_num_threads()} threads"
         name: str = self.torch.cuda.get_device_name(self.device)
         return f"{name}, bfloat16" if self.half else name
+
+
+def encoded(encoder: TrainableEncoder | None, pairs: Pairs) -> Pairs:
+    """Pairs of vectors: those of pictures and captions by the encoder as it is now."""
+    if encoder is None or not pairs.raw:
+        return pairs
+    frames, texts = [], []
+    with need_torch().no_grad():
+        for some in batches(range(len(pairs)), 64):
+            seen, _, read = _tensors(encoder, pairs.only(some), encoder.model.device)
+            frames.append(seen.half().cpu().numpy())
+            texts.append(read.half().cpu().numpy())
+    return Pairs(np.concatenate(frames), pairs.counts, np.concatenate(texts), pairs.videos)
+
+
+def _tensors(encoder: TrainableEncoder | None, pairs: Pairs, device: Any) -> tuple[Any, Any, Any]:
+    """Frames, the mask of existing frames, and texts, on the device."""
+    torch = need_torch()
+    frames = torch.from_numpy(pairs.frames).to(device)
+    counts = torch.tensor(pairs.counts, device=device)
+    mask = torch.arange(frames.shape[1], device=device)[None] < counts[:, None]
+    if encoder is None or not pairs.raw:
+        return frames.float(), mask, torch.tensor(pairs.texts, device=device).float()
+    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=in_half(device)):
+        seen, texts = encoder.images(frames[mask]), encoder.texts(pairs.texts.tolist())
+    vectors = torch.zeros(*mask.shape, seen.shape[1], device=device)
+    vectors[mask] = seen
+    return vectors, mask, texts
+
+
+def in_half(device: Any) -> bool:
+    """Whether to compute in bfloat16, which is faster on GPUs and slower on CPUs."""
+    return bool(device.type == "cuda" and need_torch().cuda.is_bf16_supported())
 
 
 def order_of(count: int, schedule: Schedule, epoch: int) -> NDArray[np.int64]:
@@ -409,7 +455,9 @@ def _write_json(path: Path, data: Mapping[str, Any]) -> None:
     write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())
 
 
-def _device(torch: Any, wanted: str) -> Any:
+def device_of(wanted: str) -> Any:
+    """The device to train on: ``auto``, or one by its name in torch."""
+    torch = need_torch()
     if wanted == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

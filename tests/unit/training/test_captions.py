@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from processes import Captions
 
+from longtake.agents.run import Run
 from longtake.errors import ConfigError
+from longtake.llm.backends.scripted import ScriptedChat
 from longtake.perception.minilm import LONGEST
 from longtake.training import data
 from longtake.training.data import (
@@ -73,6 +75,25 @@ def test_long_captions_lose_their_last_sentences():
     kept, dropped = keep([row(caption=f"{LONG_ENOUGH}. And more.")], CaptionRules(), words, 20)
     assert kept[0].caption == f"{LONG_ENOUGH}."
     assert dropped.lines() == ["shortened 1 captions"]
+
+
+def test_a_model_rewrites_captions_that_are_too_long():
+    told = [f"{LONG_ENOUGH} {end}" for end in ("one", "two. And more.", "three")]
+    replies = {"one": f" {LONG_ENOUGH}\n", "two": "word " * 30, "three": "too short"}
+    asked = []
+
+    def reply(messages, options):
+        asked.append(messages[-1].text)
+        return next(text for end, text in replies.items() if end in asked[-1])
+
+    chat = ScriptedChat(reply)
+    rows = [row(caption=caption) for caption in (*told, LONG_ENOUGH)]
+    kept, dropped = keep(rows, CaptionRules(), words, 20, Run({"llm": chat}))
+    # a rewritten caption must fit too; one that does not is shortened as without a model
+    assert [clip.caption for clip in kept] == [LONG_ENOUGH] * 4
+    assert dropped.lines() == ["rewrote 1 captions", "shortened 2 captions"]
+    assert len(asked) == 3
+    assert all("at most 14 words" in text for text in asked)
 
 
 def test_tokens_are_those_of_the_text_side():

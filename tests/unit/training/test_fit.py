@@ -8,15 +8,18 @@ import sys
 
 import numpy as np
 import pytest
+import tinymodels
 from films import FILMS
 
 from longtake import cli
 from longtake.errors import ConfigError, MissingExtra, RunError
-from longtake.perception.retriever import Shape, initial
+from longtake.perception.retriever import RetrievalHead, Shape, initial
+from longtake.perception.torch_encoder import TorchImageTextEncoder, TrainableEncoder
 from longtake.training import data
 from longtake.training.data import stack
 from longtake.training.fit import (
     Schedule,
+    device_of,
     export,
     fit,
     need_torch,
@@ -115,6 +118,11 @@ def test_a_film_list_is_prepared_without_torch(film_folder, tmp_path, capsys):
         assert json.loads(out)["kept"] == 1
         assert "dropped 1: shorter than 5 s" in err
         assert "dropped 1: film cannot be read" in err
+
+
+def test_an_encoder_that_cannot_be_trained_is_named():
+    with pytest.raises(ConfigError, match=r"tiny cannot be trained; set perception\.images=trans"):
+        data._squares(Encoder())
 
 
 def test_that_no_clip_is_left_says_why(tmp_path, capsys):
@@ -266,3 +274,72 @@ def test_the_command_trains_and_says_how_fast(film_folder, tmp_path, capsys):
     assert {"head.onnx", "head.json", "checkpoint.pt", "curves.png"} <= {
         p.name for p in (tmp_path / "head").iterdir()
     }
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    pytest.importorskip("transformers", reason="needs the extra gpu")
+    return tinymodels.clip_folder(tmp_path_factory.mktemp("clip"))
+
+
+def pictures(count, seed):
+    """Clips of two plain colours, and captions that name them."""
+    random = np.random.default_rng(seed)
+    shades = {"red": (250, 0, 0), "street": (0, 250, 0), "runs": (0, 0, 250), "the": (250, 250, 0)}
+    clips, texts = [], []
+    for _ in range(count):
+        one, other = random.choice(list(shades), 2, replace=False)
+        pixels = np.array([shades[one]] * 2 + [shades[other]] * random.integers(1, 3), np.uint8)
+        clips.append(np.broadcast_to(pixels[:, :, None, None], (len(pixels), 3, 28, 28)))
+        texts.append(f"{one} a {other}")
+    return stack(clips, np.array(texts), [f"v{n}" for n in range(count)], 4)
+
+
+@trains
+def test_the_encoder_is_trained_at_its_own_rate_and_resumes_exactly(clip, tmp_path):
+    encoder = TorchImageTextEncoder(clip, name="tiny")
+    shape = Shape(dim=16, layers=1, heads=2, frames=4)
+    schedule = Schedule(epochs=3, batch=8, encoder_rate=1e-7, checkpoint_steps=1)
+
+    def trained(folder, stop_after=None, resume=False):
+        tuned = TrainableEncoder(encoder, device_of("cpu"))
+        given = {"encoder": tuned, "stop_after": stop_after, "resume": resume, "device": "cpu"}
+        fit(shape, pictures(16, 0), pictures(6, 1), schedule, folder, **given)
+        return tuned
+
+    before = TrainableEncoder(encoder, device_of("cpu")).model.state_dict()
+    whole = trained(tmp_path / "whole")
+    moved = [
+        float((value - before[name]).abs().max())
+        for name, value in whole.model.state_dict().items()
+        if "embedding" in name and value.is_floating_point()
+    ]
+    # Adam moves a weight by about the rate a step, which here falls along a cosine over six
+    assert 1e-7 < max(moved) < 6e-7
+    trained(tmp_path / "broken", stop_after=4)
+    again = trained(tmp_path / "broken", resume=True).model.state_dict()
+    assert all(torch.equal(value, again[name]) for name, value in whole.model.state_dict().items())
+
+
+@trains
+def test_the_command_saves_the_encoder_that_it_trained(clip, film_folder, tmp_path, capsys):
+    films = [film.make(film_folder) for film in FILMS[:2]]
+    rows = [
+        {"video": film.name, "start": start, "end": start + 5, "caption": f"red car {start} " * 3}
+        for film in films
+        for start in (0, 1, 2)
+    ]
+    (tmp_path / "clips.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    out = tmp_path / "head"
+    command = ["train-retriever", str(tmp_path / "clips.jsonl"), "--out", str(out)]
+    command += ["--videos", str(films[0].parent), "--epochs", "1", "--layers", "1", "--heads", "2"]
+    command += ["--least-tokens", "5", "--device", "cpu", "--encoder-rate", "1e-3", "--set"]
+    command += ["perception.images=transformers", "--set", f"perception.images_folder={clip}"]
+    assert cli.run(command) == 0, capsys.readouterr().err
+    told = capsys.readouterr().out
+    assert f"perception.images_folder={out / 'encoder'}" in told
+    # the head belongs to the encoder as it was trained, not as it was
+    tuned = TorchImageTextEncoder(out / "encoder", name="transformers")
+    assert RetrievalHead(out, tuned).key
+    with pytest.raises(ConfigError, match="was trained on vectors of"):
+        RetrievalHead(out, TorchImageTextEncoder(clip, name="transformers"))
