@@ -9,8 +9,9 @@ measured. On the second the head is trained with the paper's schedule (ten epoch
 Adam, 1e-4 along a cosine), once with the encoder as it is and once with the encoder trained too, at
 1e-7. The third is held out: every clip is searched by its caption among all clips.
 
-A clip is three deeds in a row; its caption tells them in order. Frames are those that a film would
-show, one a second, before they are encoded as video. Needs torch and transformers.
+A clip is five deeds in a row at one place, seen in at most 16 frames; its caption tells one of the
+deeds that a frame shows, as LVAgent looks for a moment in a chunk. Frames are those that a film
+would show, one a second, before they are encoded as video. Needs torch and transformers.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,11 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from longtake.algorithms import sampling
 from longtake.lab import vocabulary as v
 from longtake.lab.drawing import Painter
 from longtake.lab.facts import Sign, sentence
-from longtake.lab.profile import PROFILE
+from longtake.lab.profile import PROFILE, numbers
 from longtake.lab.world import Script, make_script
 from longtake.perception.retriever import Shape
 from longtake.perception.torch_encoder import TorchImageTextEncoder, TrainableEncoder
@@ -50,8 +52,10 @@ from longtake.training.fit import (
 )
 from longtake.types import Frame, Segment
 
-DEEDS = 3
+DEEDS = 5
 """Deeds in a clip."""
+STRIDES = {1: 1, 2: DEEDS}
+"""Deeds between two clips of a part: only to train on they overlap."""
 FRAMES = 16
 SIDE, PATCH, WIDTH, LAYERS = 128, 16, 256, 6
 WORDS = 77
@@ -62,9 +66,9 @@ def main() -> None:
     """Train, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--worlds", type=int, nargs=3, default=(20, 56, 10))
+    parser.add_argument("--worlds", type=int, nargs=3, default=(80, 80, 24))
     parser.add_argument("--minutes", type=int, default=20)
-    parser.add_argument("--pretrain", type=int, default=800, help="steps of the encoder")
+    parser.add_argument("--pretrain", type=int, default=900, help="steps of the encoder")
     parser.add_argument("--batch", type=int, default=512, help="frames per step of the encoder")
     parser.add_argument("--epochs", type=int, default=Schedule.epochs)
     parser.add_argument("--rates", type=float, nargs="+", default=[0.0, 1e-7])
@@ -72,8 +76,8 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true")
     args = parser.parse_args()
     if args.tiny:
-        args.worlds, args.minutes, args.pretrain, args.batch = (1, 2, 1), 6, 30, 32
-        args.epochs, args.processes = 2, 2
+        args.worlds, args.minutes, args.pretrain, args.batch = (1, 1, 1), 8, 4, 16
+        args.epochs, args.processes = 1, 2
     args.out.mkdir(parents=True, exist_ok=True)
     clock = Clock()
     films = paint(args.worlds, args.minutes, args.processes)
@@ -82,7 +86,7 @@ def main() -> None:
     losses = pretrain(films[0], args.out / "clip", args.pretrain, args.batch, device)
     clock.tell("encoder trained, loss", f"{losses[0]:.2f} to {losses[-1]:.2f}")
     encoder = TorchImageTextEncoder(args.out / "clip", name="lab-clip")
-    train, test = pairs_of(films[1], encoder, 1), pairs_of(films[2], encoder, DEEDS)
+    train, test = (pairs_of(films[part], encoder, STRIDES[part]) for part in (1, 2))
     clock.tell("clips", len(train), "to train on,", len(test), "held out")
     results = []
     for rate in args.rates:
@@ -104,53 +108,71 @@ class Clock:
 
 
 class Painted:
-    """A film of the laboratory as it is painted, one frame a second, for :func:`embed`."""
+    """A film of the laboratory as it is painted, for :func:`embed`; only some seconds are."""
 
-    def __init__(self, script: Script, pixels: NDArray[np.uint8]) -> None:
-        self.script, self.pixels = script, pixels
+    def __init__(self, script: Script, seconds: Sequence[int], pixels: NDArray[np.uint8]) -> None:
+        self.script, self.seconds, self.pixels = script, seconds, pixels
         self.name, self.duration = script.name, script.duration
-        self.times = np.arange(len(pixels), dtype=np.float64)
+        self.times = np.arange(int(script.duration), dtype=np.float64)
+        self._rows = {second: row for row, second in enumerate(seconds)}
 
     def at(self, times: Sequence[float]) -> list[Frame]:
         """The frames at whole seconds."""
-        return [Frame(time, self.pixels[int(time)]) for time in times]
+        return [Frame(time, self.pixels[self._rows[int(time)]]) for time in times]
 
 
 def paint(worlds: Sequence[int], minutes: int, processes: int) -> list[list[Painted]]:
     """Films in three parts, by seeds that follow one another."""
-    seeds = iter(range(8000, 8000 + sum(worlds)))
-    parts = [[next(seeds) for _ in range(count)] for count in worlds]
-    listed = [seed for part in parts for seed in part]
+    tasks = [(part, minutes) for part, count in enumerate(worlds) for _ in range(count)]
+    seeds = range(8000, 8000 + len(tasks))
+    films: list[list[Painted]] = [[] for _ in worlds]
     # forked before the GPU is touched: other ways import torch in every process
     with ProcessPoolExecutor(processes, get_context("fork")) as pool:
-        frames = pool.map(partial(frames_of, minutes=minutes), listed)
-        painted = dict(zip(listed, frames, strict=True))
-    return [[Painted(make_script(seed, minutes), painted[seed]) for seed in part] for part in parts]
+        for (part, _), painted in zip(tasks, pool.map(painted_film, seeds, tasks), strict=True):
+            films[part].append(painted)
+    return films
 
 
-def frames_of(seed: int, minutes: int) -> NDArray[np.uint8]:
-    """Every second of a film in the encoder's size, without the code that names the second."""
+def painted_film(seed: int, task: tuple[int, int]) -> Painted:
+    """The seconds that a part needs, without the code that names the second."""
+    part, minutes = task
     script = make_script(seed, minutes)
+    if part == 0:
+        # the first and the last second at which the same can be seen
+        ends: dict[str, list[int]] = {}
+        for second in range(int(script.duration)):
+            ends.setdefault(seen_in(script, second), [second, second])[1] = second
+        needed = {second for both in ends.values() for second in both}
+    else:
+        needed = {int(s) for clip in clips_of(script, STRIDES[part]) for s in seconds_of(clip)}
+    seconds = sorted(needed)
     painter = Painter(script, code=False)
-    frames = np.empty((int(script.duration), SIDE, SIDE, 3), np.uint8)
-    for second in range(len(frames)):
+    frames = np.empty((len(seconds), SIDE, SIDE, 3), np.uint8)
+    for row, second in enumerate(seconds):
         picture = Image.fromarray(painter.frame(float(second)))
-        frames[second] = picture.resize((SIDE, SIDE), Image.Resampling.BICUBIC)
-    return frames
+        frames[row] = picture.resize((SIDE, SIDE), Image.Resampling.BICUBIC)
+    return Painted(script, seconds, frames)
+
+
+def seconds_of(clip: CaptionedClip) -> NDArray[np.int64]:
+    """The seconds of a clip that are shown."""
+    start, end = int(clip.segment.start), int(clip.segment.end)
+    return np.asarray(start + sampling.uniform(end - start, FRAMES))
 
 
 def clips_of(script: Script, stride: int) -> list[CaptionedClip]:
-    """Three deeds in a row at one place, told in order; with stride 3 no deed is in two clips."""
+    """Five deeds in a row at one place; with stride 5 no deed is in two clips."""
+    random = numbers("retriever", script.name)
     clips = []
     for scene in script.scenes:
         for first in range(0, len(scene.deeds) - DEEDS + 1, stride):
             deeds = scene.deeds[first : first + DEEDS]
             segment = Segment(float(deeds[0].start), float(deeds[-1].end))
-            told = [sentence(deed.fact).rstrip(".") for deed in deeds]
-            where = f"At the {scene.place}, "
-            caption = where + ", then ".join(line.removeprefix(where) for line in told) + "."
+            clip = CaptionedClip(script.name, segment, "")
+            shown = [d for d in deeds if any(d.start <= s < d.end for s in seconds_of(clip))]
+            told = shown[random.integers(len(shown))]
             if segment.duration >= 5:
-                clips.append(CaptionedClip(script.name, segment, caption))
+                clips.append(replace(clip, caption=sentence(told.fact)))
     return clips
 
 
@@ -189,7 +211,7 @@ def pretrain(
     pixels = pixels.contiguous().to(device)
     # a batch has no caption twice: neighbours show the same, which would count as wrong
     by_caption: dict[str, list[int]] = {}
-    moments = [(film.script, second) for film in films for second in range(len(film.pixels))]
+    moments = [(film.script, second) for film in films for second in film.seconds]
     for number, moment in enumerate(moments):
         by_caption.setdefault(seen_in(*moment), []).append(number)
     distinct = list(by_caption)

@@ -167,12 +167,45 @@ def as_written(value):
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-@pytest.mark.parametrize("name", ["videoagent", "lvagent", "a4vl", "videodetective", "symphony"])
-def test_pages_of_methods_name_every_field_as_it_is(name):
+PAPERS = ["videoagent", "lvagent", "a4vl", "videodetective", "symphony"]
+
+
+def of_paper(name):
+    """The page of a method, and its fields by default and with preset=paper."""
     kind = registry.methods.get(name)
-    default = dict(fields_of(configure(kind, {"preset": FULL})))
-    paper = dict(fields_of(configure(kind, {"preset": "paper"})))
-    page = (ROOT / "docs" / "methods" / f"{name}.md").read_text()
+    default, paper = (
+        dict(fields_of(configure(kind, {"preset": preset}))) for preset in (FULL, "paper")
+    )
+    return (ROOT / "docs" / "methods" / f"{name}.md").read_text(), default, paper
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_pages_of_methods_compare_every_part_of_the_paper_with_ours(name):
+    page, default, paper = of_paper(name)
+    tables = re.findall(
+        r"^\| paper \| ours \| same, differs or missing \|\n\|[-|]+\n((?:\|.*\n)+)",
+        page,
+        re.MULTILINE,
+    )
+    rows = [
+        re.split(r" (?<!\\)\| ", row.strip("| ")) for table in tables for row in table.splitlines()
+    ]
+    assert len(rows) >= 10
+    assert any(part == "prompts" and "our own words" in verdict for part, _, verdict in rows)
+    sources = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    for part, ours, verdict in rows:
+        assert re.match(r"(same|differs|missing)\b|.* (is|are) the same", verdict), part
+        # what ours is called is in the code, by the last word of its name
+        for code in re.findall(r"`([\w.]+)`", ours):
+            assert re.search(rf"\b{code.split('.')[-1]}\b", sources), code
+        # what is said to be otherwise with preset=paper is a field that the preset changes
+        for field in re.findall(r"\(`([\w.]+)`[^)]*in `preset=paper`", verdict):
+            assert paper[field] != default[field], field
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_pages_of_methods_name_every_field_as_it_is(name):
+    page, default, paper = of_paper(name)
     table = page.partition("## Fields beside the paper")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([\w.]+)` \| (.+) \| (.+) \| (.*) \|$", table, re.MULTILINE)
     assert {field: (ours, with_preset) for field, _, ours, with_preset in rows} == {

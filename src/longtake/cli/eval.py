@@ -13,6 +13,7 @@ import click
 
 from longtake import config
 from longtake._util import on_one_line, visible
+from longtake.agents.team import Member
 from longtake.cli.jobs import asking_on, on_with_cost
 from longtake.cli.options import (
     COUNT,
@@ -210,7 +211,7 @@ def _with_preset(
     session = replace(session, settings=replace(session.settings, perception=perception))
     # the paper's settings are for every model, small ones included
     fields = {"preset": FULL, **planned.fields, **session.settings.methods.get(planned.method, {})}
-    assignment = _models_of_preset(planned, session.assignment)
+    assignment = _models_of_preset(planned, session)
     session = replace(session.with_fields(planned.method, fields), assignment=assignment)
     if click.get_current_context().params["verify"]:
         return session, differences
@@ -219,15 +220,21 @@ def _with_preset(
     return replace(session, settings=replace(session.settings, answers=answers)), differences
 
 
-def _models_of_preset(planned: EvalPreset, assignment: ModelAssignment) -> ModelAssignment:
+def _models_of_preset(planned: EvalPreset, session: Session) -> ModelAssignment:
     """The user's models, or else the paper's if longtake knows them by name."""
+    assignment = session.assignment
     if assignment.models or assignment.team:
         return assignment
-    if not planned.models:
+    roster = tuple(Member(name=model, model=model) for model in planned.team)
+    named = replace(assignment, models=planned.models, roster=roster)
+    try:
+        replace(session, assignment=named).hosts(methods.get(planned.method).roles)
+    except ConfigError as error:
         raise ConfigError(
-            f"{planned.name}: name models with --model or --team; the paper used {planned.used}"
-        )
-    return replace(assignment, models=planned.models)
+            f"{planned.name}: {error}; the paper used {planned.used}. Name other models with "
+            "--model or --team, or give these names to models of yours in config.toml"
+        ) from error
+    return named
 
 
 def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any]], None]:

@@ -18,8 +18,10 @@ from longtake.config import Settings
 from longtake.errors import ConfigError, RunError, unknown
 from longtake.evals.presets import PaperTable, TableCell, papers, read_paper
 from longtake.evals.report import read_labelled
+from longtake.llm.catalog import ModelCatalog
 from longtake.methods.base import bounds_of, configure
 from longtake.registry import methods
+from longtake.runner.assignment import read_role_assignment
 from longtake.runner.estimate import PICTURE_TOKENS, TOKENS_PER_WORD
 from longtake.types import Question
 
@@ -58,14 +60,14 @@ def reproduce(
     limit: int | None,
     out: Path | None,
     dry_run: bool,
-    settings: Settings,  # noqa: ARG001
+    settings: Settings,
     as_json: bool,
 ) -> int:
     """Repeat the tables of a paper row by row, beside the published figures.
 
     Each row is one 'longtake eval', which --dry-run prints. Rows that were interrupted continue
-    where they stopped. A row that needs other models than the rest is chosen with --row and given
-    its own --model or --team.
+    where they stopped. Where no model is given, each row asks the paper's by the names that
+    --dry-run lists; name yours so, or choose rows with --row and give them --model or --team.
 
     \b
     Example:
@@ -79,7 +81,8 @@ def reproduce(
     given += ["--team", str(team)] if team is not None else []
     given += ["--limit", str(limit)] if limit is not None else []
     if dry_run:
-        _list(paper, chosen, given, data, out or Path("repro"), as_json=as_json)
+        unnamed = () if models or team else _unnamed(chosen, settings)
+        _list(paper, chosen, given, data, out or Path("repro"), unnamed, as_json=as_json)
         return 0
     if out is None:
         raise ConfigError("name a folder for the runs with --out, or pass --dry-run")
@@ -150,15 +153,30 @@ def _cells(tables: Sequence[PaperTable]) -> Iterator[tuple[str, TableCell]]:
 def _command(
     cell: TableCell, given: Sequence[str], data: Mapping[str, Path], place: Path
 ) -> list[str]:
-    """The command of a cell; where something is not given, a word in capitals stands for it."""
+    """The command of a cell; where no data are given, DATA stands for them."""
     experiment = cell.experiment
     folder = data.get(experiment.benchmark, data.get("", Path("DATA")))
     line = experiment.command("--data", str(folder), *given)
+    # a team is that of the preset or its ablation
     if not {"--model", "--team"} & {*given}:
-        is_team = "team" in methods.get(experiment.method).roles
-        unnamed = ("--team", "TEAM") if is_team else ("--model", "MODEL")
-        line += [word for model in experiment.models for word in ("--model", model)] or unnamed
+        line += [word for model in experiment.models for word in ("--model", model)]
     return [*line, "--out", str(place)]
+
+
+def _unnamed(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
+    """The models of the rows that no configuration and no public server has by their names."""
+    named: dict[str, None] = {}
+    for _, cell in _cells(tables):
+        if not cell.cannot:
+            models = [read_role_assignment(text).model for text in cell.experiment.models]
+            named |= dict.fromkeys([*models, *cell.experiment.team])
+    catalogue, unnamed = ModelCatalog(settings), []
+    for name in named:
+        try:
+            catalogue.entry(name)
+        except ConfigError:
+            unnamed.append(name)
+    return unnamed
 
 
 def _list(
@@ -167,6 +185,7 @@ def _list(
     given: Sequence[str],
     data: Mapping[str, Path],
     out: Path,
+    unnamed: Sequence[str],
     *,
     as_json: bool,
 ) -> None:
@@ -200,7 +219,9 @@ def _list(
         if table.others and not as_json:
             click.echo(f"  other systems, which longtake does not have: {', '.join(table.others)}")
     if as_json:
-        emit_json({"paper": paper, "rows": plain})
+        emit_json({"paper": paper, "rows": plain, "models_to_configure": unnamed})
+    elif unnamed:
+        click.echo(f"models that config.toml must give these names: {', '.join(unnamed)}")
     elif not tables:
         experiments = ", ".join(read_paper(paper).experiments)
         click.echo(f"no table of {paper} is available here; presets of eval: {experiments}")

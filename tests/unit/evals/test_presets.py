@@ -4,15 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from longtake.cli.eval import _models_of_preset
 from longtake.cli.reproduce import estimate
-from longtake.config import PerceptionSettings
+from longtake.config import PerceptionSettings, Settings
 from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals.benchmarks import about
+from longtake.llm.backends.scripted import ScriptedEntry
 from longtake.methods.base import configure
 from longtake.perception.cards import CARDS, WHISPER
 from longtake.perception.encoders import card_folder
 from longtake.registry import methods
+from longtake.runner.assignment import read_role_assignment
+from longtake.runner.session import Session
 
 CELLS = [
     pytest.param(cell, id=f"{paper}-{table.table}-{cell.folder}")
@@ -42,6 +46,24 @@ def test_every_row_of_a_table_can_be_configured(cell):
     if not cell.cannot and experiment.ablation:
         again = presets.read(experiment.name, experiment.ablation)
         assert again == replace(experiment, published=again.published)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_row_names_a_model_for_each_role_of_its_method(cell):
+    experiment = cell.experiment
+    names = [read_role_assignment(text).model for text in experiment.models]
+    entries = {name: ScriptedEntry(replies="yes") for name in (*names, *experiment.team)}
+    session = Session(Settings(models=entries))
+    assignment = _models_of_preset(experiment, session)
+    roles = methods.get(experiment.method).roles
+    replace(session, assignment=assignment).check_models(roles)
+    assert {*assignment.names(roles).values()} <= {*names}
+    assert [member.model for member in assignment.roster] == [*experiment.team]
+
+
+def test_models_that_the_configuration_does_not_name_are_told():
+    with pytest.raises(ConfigError, match=r"unknown model 'LLaVA-Video-72B'.* config\.toml"):
+        _models_of_preset(presets.read("lvagent-mlvu"), Session())
 
 
 def test_a_row_changes_its_fields_alone():

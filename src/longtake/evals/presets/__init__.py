@@ -72,8 +72,6 @@ class EvalPreset:
     title: str
     benchmark: str
     method: str
-    used: str
-    """The models that the paper used."""
     departs: str = ""
     """How this differs from the paper's experiment."""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -84,15 +82,24 @@ class EvalPreset:
     ablation: str = ""
     """The name of the row that it belongs to, if that changes more than the models."""
     models: tuple[str, ...] = ()
-    """The paper's models in the notation of ``--model``, if a public server offers them.
-
-    If empty, the user has to name models.
-    """
+    """The paper's models in the notation of ``--model``: at a public server, or by the names that
+    the user's configuration must give them."""
+    team: tuple[str, ...] = ()
+    """The models of the paper's team, the best first, likewise."""
+    captions: str = ""
+    """What wrote the captions that the benchmark comes with."""
     questions: int | None = None
     """How many questions it has, where the paper says so."""
     seconds: float | None = None
     """The mean length of its videos, likewise."""
     published: tuple[Published, ...] = ()
+
+    @property
+    def used(self) -> str:
+        """What the paper used: models, captions and encoders."""
+        team = [f"a team of {', '.join(self.team)}"] if self.team else []
+        captions = [f"captions of {self.captions}"] if self.captions else []
+        return "; ".join([*self.models, *team, *captions, *(each.paper for each in self.encoders)])
 
     @property
     def perceives(self) -> str:
@@ -183,7 +190,8 @@ def read_paper(name: str) -> Paper:
             name=key,
             method=data["method"],
             fields={"preset": "paper"},
-            models=tuple(given.pop("models", ())),
+            models=tuple(given.pop("models", data.get("models", ()))),
+            team=tuple(given.pop("team", ())),
             encoders=_encoders({**usual, **given.pop("encoders", {})}),
             **given,
         )
@@ -209,7 +217,7 @@ def _cells(table: Mapping[str, Any], experiments: Mapping[str, EvalPreset]) -> I
             # another method does not have the paper's fields, and does not search
             same_method = method == experiment.method
             encoders = experiment.encoders if same_method else ()
-            changes = row.keys() & {"method", "fields", "encoders"}
+            changes = row.keys() & {"method", "fields", "encoders", "team"}
             experiment = replace(
                 experiment,
                 method=method,
@@ -219,8 +227,8 @@ def _cells(table: Mapping[str, Any], experiments: Mapping[str, EvalPreset]) -> I
                 },
                 encoders=_encoders(row["encoders"]) if "encoders" in row else encoders,
                 departs=experiment.departs if same_method else "",
-                used=row.get("used", experiment.used),
-                models=() if "used" in row else experiment.models,
+                models=tuple(row.get("models", experiment.models)),
+                team=tuple(row.get("team", () if "models" in row else experiment.team)),
                 ablation=_slug(row["row"]) if changes else "",
             )
             if not math.isnan(published):

@@ -119,6 +119,9 @@ class Grounding:
     paper sets no limit)."""
     named_times: bool = True
     """Return the stretch that a question names by the clock instead of searching (as released)."""
+    report_share: float = 0.4
+    """Most of the planner's context that a report fills (ours): the rest is for the history and for
+    its reply."""
 
     def __post_init__(self) -> None:
         lengths = {"retrieved_seconds": 1, "scored_seconds": 1}
@@ -148,7 +151,8 @@ class Grounding:
                 note("question_names_its_time", stretches=[[s.start, s.end] for s in named])
                 claims = [GroundedClip(segment, 1.0) for segment in named]
                 heading = phrase("symphony", "claims_named")
-                return HistoryEntry(GROUNDING, instruct, tuple(reported(heading, claims, run)))
+                report = tuple(reported(heading, claims, run, self.report_share))
+                return HistoryEntry(GROUNDING, instruct, report)
             choice = _choose_tool(footage, question, instruct, run)
             if choice.tool == "vlm_score":
                 # scoring again in the same way would repeat the report, at a call per minute
@@ -156,12 +160,13 @@ class Grounding:
                 if instruction not in scored_for and len(scored_for) < self.max_scorings:
                     claims = Scoring(self, footage, question, instruction, run).claims()
                     _tell("vlm_score", {"scoring_instruction": instruction}, claims)
-                    report = tuple(_report("vlm_score", claims, run))
+                    report = tuple(_report("vlm_score", claims, run, self.report_share))
                     return HistoryEntry(GROUNDING, instruct, report, scored_for=instruction)
                 repeated = instruction in scored_for
                 note("not_scored_again", why="same instruction" if repeated else "limit reached")
             claims = self.retrieved(footage, choice.cue or instruct)
-            return HistoryEntry(GROUNDING, instruct, tuple(_report("retrieve", claims, run)))
+            report = tuple(_report("retrieve", claims, run, self.report_share))
+            return HistoryEntry(GROUNDING, instruct, report)
 
     def retrieved(self, footage: Footage, cue: str) -> list[GroundedClip]:
         """The clips whose mean embedding is closest to the cue, best first."""
@@ -202,19 +207,18 @@ def _choose_tool(footage: Footage, question: Question, instruct: str, run: Run) 
     )
 
 
-def _report(tool: str, claims: Sequence[GroundedClip], run: Run) -> list[str]:
+def _report(tool: str, claims: Sequence[GroundedClip], run: Run, share: float) -> list[str]:
     """What a tool found, or that it found nothing."""
     if not claims:
         return [phrase("symphony", "nothing_grounded", tool=Plain(tool))]
-    return reported(phrase("symphony", "claims", tool=Plain(tool)), claims, run)
+    return reported(phrase("symphony", "claims", tool=Plain(tool)), claims, run, share)
 
 
-def reported(heading: str, claims: Sequence[GroundedClip], run: Run) -> list[str]:
-    """The claims as lines, best first; as many as leave the planner room to think."""
+def reported(heading: str, claims: Sequence[GroundedClip], run: Run, share: float) -> list[str]:
+    """The claims as lines, best first; as many as fill that share of the planner's context."""
     lines = [_line(claim) for claim in claims]
-    # the report must leave the planner room for the rest of the history and for its reply
     context = run["planner"].card.context
-    room = math.inf if context is None else 0.4 * context
+    room = math.inf if context is None else share * context
     kept: list[str] = []
     for line in lines:
         room -= estimate(line)

@@ -102,7 +102,8 @@ class Symphony:
             "max_steps": NO_LIMIT,
             "max_reflections": NO_LIMIT,
             "look_before_finish": False,
-            "grounding": Grounding(max_scorings=NO_LIMIT, named_times=False),
+            "subtitle_tokens": 1_000_000,
+            "grounding": Grounding(max_scorings=NO_LIMIT, named_times=False, report_share=1.0),
             "perception": Perception(max_tool_calls=NO_LIMIT),
         },
         "released": {
