@@ -133,7 +133,7 @@ const HANDLERS = {
   },
   tool_called: row,
   noted(model, event, depth) {
-    if (event.label === "passages_found") model.passages = event.data.passages;
+    if (event.label === "passages_found") model.passages = (event.data || {}).passages || [];
     row(model, event, depth);
   },
   drafted(model, event) {

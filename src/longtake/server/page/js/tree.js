@@ -132,7 +132,7 @@ function describe(event) {
     case "scores_set":
       return { title: "scores", text: event.label, meta: `${event.values.length}` };
     case "noted":
-      return { title: words(event.label), text: event.label === "passages_found"
+      return { title: words(event.label), text: Array.isArray((event.data || {}).passages)
         ? event.data.passages.map((each) => clock(each.start)).join("  ") : pairs(event.data), meta: "" };
     case "answered":
       return { title: "answer", text: event.answer.choice
