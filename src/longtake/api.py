@@ -323,7 +323,7 @@ class OpenFilm:
     def clip(self, start: float, end: float, /, *, stop: Stop | None = None) -> bytes:
         """The film between two times as an MP4 file, cut at the frame, with its sound."""
         with _stoppable(stop):
-            return clip_bytes(self.film.video, stretch_of(self.film, Segment(start, end)))
+            return clip_bytes([(self.film.video, stretch_of(self.film, Segment(start, end)))])
 
     def __repr__(self) -> str:
         return f"OpenFilm({str(self.film.path)!r})"

@@ -14,9 +14,11 @@ An overview is made once and kept with the film, until other lines are said or s
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -178,6 +180,58 @@ def quote(blocks: Sequence[Segment], ranked: Sequence[Sequence[CitedSentence]]) 
     best.sort(key=lambda each: -each[0])
     summary = sorted((each for _, each in best[:4]), key=lambda each: each.start)
     return FilmOverview(tuple(chapters), tuple(summary), QUOTED)
+
+
+SUGGESTED = 3
+"""Questions that are suggested: one line each on a small screen."""
+
+
+def suggested(overview: FilmOverview) -> tuple[str, ...]:
+    """Questions on what is said and shown in the longest chapters, which the film answers."""
+    questions: list[str] = []
+    known: set[str] = set()
+    longest = sorted(overview.chapters, key=lambda each: each.start - each.end)
+    # one of each chapter before a second one of any
+    for sentence in (
+        each.sentences[place] for place in (0, 1) for each in longest if place < len(each.sentences)
+    ):
+        subject = _subject(speaker(sentence.quote)[1])
+        words = lexical.lemmas([subject])
+        # the same subject in other words is the same question
+        if words and not words & known:
+            known |= words
+            questions.append(
+                f"What is said about {subject}?"
+                if sentence.source == "speech"
+                else f'List every time that "{subject}" is mentioned.'
+            )
+    return tuple(questions[:SUGGESTED])
+
+
+def _subject(text: str) -> str:
+    """What a line is about: the longest name in it, or else its rarest word with the next one."""
+    names = [match[0] for match in _NAME.finditer(text.removeprefix("The "))]
+    # a sentence begins with a capital whatever its first word is
+    names = [name for name in names if " " in name or not text.startswith(name)]
+    if names:
+        return max(names, key=len)
+    words = re.findall(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]", text.lower())
+    pairs = [(before, word) for before, word in pairwise(["", *words]) if len(word) >= 4]
+    # after "your" or "of" comes a thing, not what somebody does
+    things = [word for before, word in pairs if _BEFORE_THINGS.fullmatch(before)]
+    telling = [word for word in things if lexical.is_known(word)]
+    if not telling:
+        return ""
+    rarest = max(telling, key=lexical.idf)
+    after = "".join(words[words.index(rarest) + 1 :][:1])
+    # "rodent pests" says more than "rodent"
+    return f"{rarest} {after}" if after in lexical.content_words(after) else rarest
+
+
+_BEFORE_THINGS = re.compile(
+    r"the|an?|my|your|our|his|her|its|their|these?|this|of|for|with|two|three"
+)
+_NAME = re.compile(r"[A-Z][\w'’]+(?:\s+(?:of|the|and|de|van)?\s*[A-Z][\w'’]+)*")
 
 
 def excerpts(footage: Footage, chapters: Sequence[Chapter], max_words: int) -> list[CitedSentence]:

@@ -6,10 +6,9 @@ import dataclasses
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,24 +21,38 @@ from longtake._util.timecode import clock
 from longtake.agents.answer import claims
 from longtake.algorithms.intervals import union
 from longtake.cli.indexing import say_languages
-from longtake.cli.output import bold, faint, in_one_line, on_terminal, say, wrapped
+from longtake.cli.output import (
+    NEW,
+    bold,
+    check_place,
+    faint,
+    in_one_line,
+    on_terminal,
+    say,
+    wrapped,
+)
 from longtake.errors import ConfigError, LongtakeError
 from longtake.index.film import Film
-from longtake.index.search import covered
 from longtake.methods.base import bounds_of
+from longtake.methods.lookup.method import LOOK
 from longtake.registry import methods
 from longtake.runner.estimate import CHECK_CALLS
 from longtake.runner.history import remember
 from longtake.runner.rendering import (
+    CALIBRATED,
+    EDITED,
     RenderedAnswer,
     answer_text,
     as_html,
     as_markdown,
     kind_of,
     lookalikes,
+    outcome,
     quoted,
+    shown_stretch,
     sureness,
     times_of,
+    unseen,
     with_footnotes,
 )
 from longtake.runner.session import Session
@@ -56,17 +69,8 @@ from longtake.tracing.events import (
 )
 from longtake.tracing.sinks import ConsoleSink, Meter
 from longtake.types import GIVEN, Answer, Evidence, Question, Result, Segment, Usage
-from longtake.video.clip import cut, write_subtitles
+from longtake.video.clip import cut, join, write_subtitles
 from longtake.video.pictures import encoded
-
-STATUS = {
-    "answered": "",
-    "unsupported": "no moment was found that supports this answer",
-    "abstained": "no answer: the model's replies could not be read",
-    "budget_spent": "the budget ran out; this is the best answer so far",
-    "cancelled": "cancelled; this is the best answer so far",
-    "not_credible": "the method's own review rejects this answer",
-}
 
 
 def exit_code(answer: Answer) -> int:
@@ -89,7 +93,7 @@ def show(
     model was used for.
     """
     click.echo(bold(wrapped(with_footnotes(answer) or answer_text(answer))))
-    _show_status(answer)
+    _show_status(answer, usage)
     sure = sureness(answer, calibrated=calibrated)
     if sure and not quiet:
         click.echo(f"  {sure}")
@@ -108,11 +112,16 @@ def show(
         click.echo(faint(f"    {model}: {spent(used)}"))
 
 
-def _show_status(answer: Answer) -> None:
-    if answer.status == "abstained" and answer.reason:
-        click.echo(wrapped(answer.reason, indent="  "))
-    elif STATUS[answer.status]:
-        click.echo(f"  {STATUS[answer.status]}")
+HOW_TO_LOOK = " (--method videoagent --model NAME; 'longtake models pull vision' downloads one)"
+"""Added where an answer says that the pictures may tell."""
+
+
+def _show_status(answer: Answer, usage: Usage) -> None:
+    meaning = outcome(answer, usage)
+    if LOOK in meaning:
+        meaning += HOW_TO_LOOK
+    if meaning:
+        click.echo(wrapped(meaning, indent="  "))
 
 
 def citation(number: int, cited: Evidence) -> str:
@@ -179,41 +188,6 @@ def plain_evidence(cited: Evidence) -> dict[str, Any]:
         "text": cited.text,
         "score": cited.score,
     }
-
-
-WORDS = {"speech": "speech", "onscreen": "text on screen"}
-
-
-def unseen(film: Film, moments: Iterable[float]) -> list[str]:
-    """What was not looked at: the longest stretch without a look, and words that nobody read."""
-    missing = []
-    stretch = longest_gap(moments, film.duration) if film.has else (0.0, 0.0)
-    if stretch is None:
-        missing.append("the pictures")
-    # shorter stretches lie between the looks of any method
-    elif stretch[1] - stretch[0] >= max(60.0, 0.1 * film.duration):
-        missing.append(
-            f"{clock(stretch[0])}–{clock(stretch[1])}, the longest stretch without a look"
-        )
-    known = covered(film)
-    for source, name in WORDS.items():
-        # a film without sound has nothing to hear, and one without pictures nothing to read
-        there = film.video.info.audio if source == "speech" else film.has
-        if known[source] < 1 and there:
-            share = f"{known[source]:.0%} indexed" if known[source] else "not indexed"
-            missing.append(f"{name} ({share})")
-    if film.words.speech_note:
-        missing.append(film.words.speech_note)
-    return missing
-
-
-def longest_gap(moments: Iterable[float], duration: float) -> tuple[float, float] | None:
-    """The longest stretch between two looks, or to an end of the film; ``None`` without looks."""
-    looks = sorted(moments)
-    if not looks:
-        return None
-    edges = [0.0, *looks, duration]
-    return max(pairwise(edges), key=lambda pair: pair[1] - pair[0])
 
 
 EXPLAINING = ("loading", "retry", "waiting")
@@ -311,9 +285,7 @@ def _named(name: str, data: Any) -> str:
     return f"{name} {number}" if isinstance(number, int) else name
 
 
-FORMATS = ("text", "md", "json", "html")
-CALIBRATED = "calibrated"
-"""The note of a run whose confidence was turned into a probability."""
+FORMATS = ("text", "md", "json", "html", *EDITED)
 
 
 @dataclass(frozen=True)
@@ -401,6 +373,9 @@ def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) ->
     if kind == "md":
         address = quote(str(answered.film.path))
         click.echo(as_markdown(rendered, lambda _, time: f"{address}#t={time:.2f}"))
+    elif kind in EDITED:
+        fps = answered.film.video.info.fps or 25.0
+        click.echo(EDITED[kind](rendered, fps), nl=False)
     elif kind == "html":
         click.echo(as_html(rendered, lambda _, time: _jpeg(answered.film, time)))
     else:
@@ -443,6 +418,23 @@ def write_clips(film: Film, evidence: Sequence[Evidence], folder: Path) -> None:
         stretch = Segment(start, min(film.duration, cited.segment.end + AROUND))
         made = write_clip(film, stretch, clip_path(folder, f"{number:02d}", stretch))
         say(f"clip: {made['file']}")
+
+
+def check_clip_path(path: Path, inputs: Sequence[Path | None]) -> None:
+    """Raise unless a clip can be written there without touching anything."""
+    if path.suffix.lower() != ".mp4":
+        raise ConfigError(f"{path}: a clip is an MP4 file; name it {path.stem}.mp4")
+    check_place(path, NEW, inputs=tuple(inputs))
+
+
+def write_reel(film: Film, evidence: Sequence[Evidence], path: Path) -> None:
+    """Write all cited stretches into one clip, in the order of the film, and name it."""
+    if not evidence:
+        say("--reel: nothing is cited, so there is nothing to cut")
+        return
+    stretches = union(map(shown_stretch, evidence))
+    join([(film.video, stretch) for stretch in stretches], path)
+    say(f"reel: {path}")
 
 
 def write_clip(film: Film, stretch: Segment, path: Path) -> dict[str, Any]:

@@ -23,11 +23,13 @@ from longtake.cli.answers import (
     AnsweredQuestion,
     AskOptions,
     ask_film,
+    check_clip_path,
     check_clips_folder,
     exit_code,
     open_player,
     show_answered,
     write_clips,
+    write_reel,
 )
 from longtake.cli.indexing import is_unread, look_through, show_notes
 from longtake.cli.options import (
@@ -60,6 +62,7 @@ from longtake.plots import (
     read_belief_history,
 )
 from longtake.runner.films import open_film
+from longtake.runner.rendering import EDITED
 from longtake.runner.session import Session
 from longtake.tracing.events import ScoresSet
 from longtake.tracing.jsonl import JsonlSink
@@ -240,6 +243,7 @@ def _downloaded(url: str, settings: Settings) -> Path:
 @click.option(
     "--clips", type=FOLDER, metavar="DIR", help="Cut the cited stretches into a new folder."
 )
+@click.option("--reel", type=FILE, metavar="FILE", help="Join the cited stretches as one MP4 file.")
 @click.option("--open", "play", is_flag=True, help="Start your player at the first citation.")
 @quiet_option
 @verbose_option
@@ -255,6 +259,7 @@ def ask(
     trace: Path | None,
     plot: Path | None,
     clips: Path | None,
+    reel: Path | None,
     play: bool,
     quiet: bool,
     verbose: bool,
@@ -293,7 +298,7 @@ def ask(
         raise ConfigError("--download connects to other machines, and --offline forbids that")
     paths = films_named(names, session.settings, download=download)
     check_offline(session.assignment.offline, *paths)
-    outputs = Outputs(trace, plot, clips, play)
+    outputs = Outputs(trace, plot, clips, reel, play)
     several = len(paths) * len(parsed) > 1 or questions is not None
     if several:
         _check_several(outputs, kind, subtitles)
@@ -339,9 +344,10 @@ def _kind(kind: str | None, *, as_json: bool, batch: bool) -> str:
 
 def _check_several(outputs: Outputs, kind: str, subtitles: Path | None) -> None:
     """Reject what only makes sense for one answer."""
-    if outputs.any or subtitles is not None or kind == "html":
+    if outputs.any or subtitles is not None or kind in ("html", *EDITED):
         raise ConfigError(
-            "--trace, --plot, --clips, --open, --subtitles and --format html are for one answer"
+            "--trace, --plot, --clips, --reel, --open, --subtitles and"
+            f" --format html, {', '.join(EDITED)} are for one answer"
         )
 
 
@@ -378,6 +384,8 @@ def _show_one(
     answer = answered.result.answer
     if outputs.clips is not None:
         write_clips(film, answer.evidence, outputs.clips)
+    if outputs.reel is not None:
+        write_reel(film, answer.evidence, outputs.reel)
     if outputs.play:
         open_player(film.path, answer.evidence)
     if outputs.plot is not None:
@@ -444,12 +452,13 @@ class Outputs:
     trace: Path | None
     plot: Path | None
     clips: Path | None
+    reel: Path | None
     play: bool
 
     @property
     def any(self) -> bool:
         """Whether anything is wanted."""
-        return self != Outputs(None, None, None, play=False)
+        return self != Outputs(None, None, None, None, play=False)
 
     def check(self, inputs: tuple[Path | None, ...]) -> None:
         """Raise if something cannot be written."""
@@ -460,6 +469,8 @@ class Outputs:
             check_place(self.plot, plot_kind(self.plot), inputs=(*inputs, self.trace))
         if self.clips is not None:
             check_clips_folder(self.clips)
+        if self.reel is not None:
+            check_clip_path(self.reel, inputs)
 
 
 def _draw(film: Film, result: Result, path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from longtake._util.timecode import clock, parse_time
-from longtake.cli.answers import clip_path, write_clip
+from longtake.cli.answers import check_clip_path, clip_path, write_clip
 from longtake.cli.options import COUNT, FILE, FOLDER, common, film_path
 from longtake.cli.output import NEW, PICTURE, check_place, emit_json
 from longtake.config import Settings
@@ -44,9 +44,7 @@ def clip(
     film = open_film(path, settings)
     stretch = Segment(first, last)
     target = out or clip_path(Path(), path.stem, stretch)
-    if target.suffix.lower() != ".mp4":
-        raise ConfigError(f"{target}: a clip is an MP4 file; name it {target.stem}.mp4")
-    check_place(target, NEW, inputs=(path, film.subtitle_file))
+    check_clip_path(target, (path, film.subtitle_file))
     check_place(target.with_suffix(".srt"), NEW, inputs=(path, film.subtitle_file))
     made = write_clip(film, stretch, target)
     if as_json:

@@ -17,7 +17,6 @@ from typing import Any
 
 import click
 
-from longtake import config
 from longtake._util import replacing
 from longtake.cli.answers import PLAYERS
 from longtake.config import Settings
@@ -30,18 +29,15 @@ from longtake.llm.catalog import (
     Download,
     Key,
     ModelCatalog,
-    download_of,
     downloaded_vision,
     found_keys,
     found_servers,
-    hub_folder,
     recommended,
 )
 from longtake.llm.chat import Chat
 from longtake.llm.probe import ProbeReport
 from longtake.llm.pull import Progress as ShowProgress
-from longtake.llm.pull import pull as fetch
-from longtake.llm.pull import pull_files
+from longtake.llm.pull import pull_model
 from longtake.runner.assignment import DEFAULT_MODELS
 
 BUILT_IN = DEFAULT_MODELS["llm"]
@@ -236,20 +232,8 @@ def _show_form(report: ProbeReport) -> None:
 
 def pull_weights(name: str, settings: Settings, source: Path | None = None) -> Path:
     """Download the weights of a language model, or copy those of the hub from a folder."""
-    folder = config.cache_folder(settings) / "models"
     with progress_bars() as begin:
-        if name in HUB_MODELS:
-            known = HUB_MODELS[name]
-            # the projector first: whoever finds the model finds both
-            files = tuple(filter(None, (known.mmproj, known.file)))
-            where = hub_folder(name, folder)
-            return pull_files(
-                name, known.repo, known.revision, files, where, source=source, begin=begin
-            )
-        download = download_of(name)
-        if source is not None:
-            raise ConfigError(f"{name} is not copied from folders: set models.{name}.file instead")
-        return fetch(name, download, folder, progress=begin(download))
+        return pull_model(name, settings, source=source, begin=begin)
 
 
 def download_size(name: str) -> str:

@@ -10,15 +10,7 @@ import click
 
 from longtake._util import visible
 from longtake._util.timecode import clock
-from longtake.cli.answers import (
-    STATUS,
-    exit_code,
-    plain,
-    plain_evidence,
-    report_spending,
-    spent,
-    watching,
-)
+from longtake.cli.answers import exit_code, plain, plain_evidence, report_spending, spent, watching
 from longtake.cli.indexing import show_notes
 from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option
 from longtake.cli.options import (
@@ -67,7 +59,7 @@ from longtake.library.ask import TRIES
 from longtake.library.collection import problems
 from longtake.library.collection import status as state_of
 from longtake.registry import methods
-from longtake.runner.rendering import answer_text, kind_of, quoted
+from longtake.runner.rendering import answer_text, kind_of, outcome, quoted
 from longtake.runner.session import Session
 from longtake.tracing.events import Sink
 from longtake.tracing.sinks import Meter
@@ -236,8 +228,8 @@ def ask(
 def _show_answer(result: LibraryAnswer) -> None:
     answer = result.answer
     click.echo(bold(wrapped(answer_text(answer, none="(in no film)"))))
-    if answer.status != "abstained" and STATUS[answer.status]:
-        click.echo(f"  {STATUS[answer.status]}")
+    if answer.status != "abstained" and (meaning := outcome(answer, result.usage)):
+        click.echo(f"  {meaning}")
     if answer.reason:
         click.echo(wrapped(answer.reason, indent="  "))
     for number, cited in enumerate(result.cited, start=1):

@@ -13,9 +13,9 @@ from longtake.cli.indexing import show_notes
 from longtake.cli.options import FILE, common, film_path
 from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
 from longtake.config import Settings
-from longtake.errors import ConfigError, unknown
+from longtake.errors import ConfigError
 from longtake.index.film import Film
-from longtake.runner.films import open_film
+from longtake.runner.films import open_film, rename_speaker
 from longtake.types import Segment
 from longtake.video.subtitles import TimedText, srt, vtt
 
@@ -134,11 +134,9 @@ def speakers(path: Path, names: tuple[str, ...], settings: Settings, as_json: bo
         label, equals, name = assignment.partition("=")
         if label.isdigit() and 1 <= int(label) <= len(known):
             label = known[int(label) - 1]
-        if not equals or not voices.speaker(f"{name.strip()}: …")[0]:
+        if not equals:
             raise ConfigError(f'--name {assignment}: write SPEAKER=NAME, such as 2="Dr Lee"')
-        if label not in known:
-            raise unknown("speaker", label, known)
-        film.source.text.rename(label, name.strip())
+        rename_speaker(film, label, name)
     lines = film.words.speech()
     counts = voices.speakers(lines)
     seconds = dict.fromkeys(counts, 0.0)

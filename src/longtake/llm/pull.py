@@ -26,8 +26,9 @@ import httpx
 from filelock import FileLock
 
 from longtake._util import replacing
-from longtake.errors import ModelError
-from longtake.llm.catalog import Download, Part
+from longtake.config import Settings, cache_folder
+from longtake.errors import ConfigError, ModelError
+from longtake.llm.catalog import HUB_MODELS, Download, Part, download_of, hub_folder
 from longtake.tracing import events
 
 HUB_ADDRESS = "https://huggingface.co"
@@ -75,6 +76,29 @@ def pull(
         growing.replace(final)
         _state_file(growing).unlink(missing_ok=True)
     return final
+
+
+def pull_model(
+    name: str,
+    settings: Settings,
+    *,
+    source: Path | None = None,
+    begin: Callable[[Download], Progress] = lambda _: _quietly,
+) -> Path:
+    """Download the weights of a language model, or copy those of the hub from a folder."""
+    folder = cache_folder(settings) / "models"
+    if name in HUB_MODELS:
+        known = HUB_MODELS[name]
+        # the projector first: whoever finds the model finds both
+        files = tuple(filter(None, (known.mmproj, known.file)))
+        where = hub_folder(name, folder)
+        return pull_files(
+            name, known.repo, known.revision, files, where, source=source, begin=begin
+        )
+    download = download_of(name)
+    if source is not None:
+        raise ConfigError(f"{name} is not copied from folders: set models.{name}.file instead")
+    return pull(name, download, folder, progress=begin(download))
 
 
 def pull_files(

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from longtake.algorithms.speakers import speaker, speakers
 from longtake.config import PerceptionSettings, Settings, cache_folder
+from longtake.errors import ConfigError, unknown
 from longtake.footage.plain import FrameFootage
 from longtake.index.film import Film
 from longtake.index.store import Store, writable_store
@@ -72,3 +74,13 @@ def open_perception(settings: Settings) -> PerceptionModels:
 def _shared_models(settings: PerceptionSettings, cache: Path) -> PerceptionModels:
     """The models of perception: they take seconds to load, so all films of a process share them."""
     return PerceptionModels(settings, cache)
+
+
+def rename_speaker(film: Film, label: str, name: str) -> None:
+    """Call a speaker something else from now on; raises for an unknown speaker or a bad name."""
+    known = list(speakers(film.words.speech()))
+    if label not in known:
+        raise unknown("speaker", label, known)
+    if not speaker(f"{name.strip()}: …")[0]:
+        raise ConfigError(f"{name.strip() or 'an empty name'}: not a name of a speaker")
+    film.source.text.rename(label, name.strip())

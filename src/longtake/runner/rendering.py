@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import base64
 import html
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 from longtake._util.timecode import clock
 from longtake.agents.answer import claims
+from longtake.index.film import Film
+from longtake.index.search import covered
 from longtake.llm.backends.socratic import CAPTION_LABELS
-from longtake.types import LETTERS, Answer, Evidence, Usage
+from longtake.types import LETTERS, Answer, Evidence, Segment, Usage
+from longtake.video.subtitles import srt
 
 Picture: TypeAlias = Callable[[int, float], bytes]
 """The JPEG of the frame that a citation shows, by its place in the answer and its time; empty if
@@ -36,6 +41,16 @@ KINDS = {
     "onscreen": "text on screen",
 }
 """What the sources of evidence are called."""
+CALIBRATED = "calibrated"
+"""The note of a run whose confidence was turned into a probability."""
+STATUS = {
+    "answered": "",
+    "unsupported": "no moment was found that supports this answer",
+    "budget_spent": "the budget ran out; this is the best answer so far",
+    "cancelled": "cancelled; this is the best answer so far",
+    "not_credible": "the method's own review rejects this answer",
+}
+"""What an answer's status means, in a sentence."""
 WORDS = ((0.85, "high"), (0.6, "fair"), (0.35, "low"), (0.0, "very low"))
 """Words for confidence, each from a share on."""
 
@@ -126,6 +141,47 @@ def sureness(answer: Answer, *, calibrated: bool = False) -> str:
     word = next(word for least, word in WORDS if answer.confidence >= least or least == 0.0)
     stated = "" if calibrated else ", not calibrated"
     return f"confidence {word} ({answer.confidence:.0%}{stated})"
+
+
+def outcome(answer: Answer, usage: Usage) -> str:
+    """What an answer's status means, in a sentence; why there is none; empty if all is well."""
+    if answer.status != "abstained":
+        return STATUS[answer.status]
+    unread = "the model's replies could not be read" if usage.calls else "nothing to answer from"
+    return answer.reason or f"no answer: {unread}"
+
+
+def unseen(film: Film, moments: Iterable[float]) -> list[str]:
+    """What was not looked at: the longest stretch without a look, and words that nobody read."""
+    missing = []
+    stretch = longest_gap(moments, film.duration) if film.has else (0.0, 0.0)
+    if stretch is None:
+        missing.append("the pictures")
+    # shorter stretches lie between the looks of any method
+    elif stretch[1] - stretch[0] >= max(60.0, 0.1 * film.duration):
+        missing.append(
+            f"{clock(stretch[0])}–{clock(stretch[1])}, the longest stretch without a look"
+        )
+    known = covered(film)
+    for source in ("speech", "onscreen"):
+        # a film without sound has nothing to hear, and one without pictures nothing to read
+        there = film.video.info.audio if source == "speech" else film.has
+        if known[source] < 1 and there:
+            name = KINDS[source] if source == "onscreen" else source
+            share = f"{known[source]:.0%} indexed" if known[source] else "not indexed"
+            missing.append(f"{name} ({share})")
+    if film.words.speech_note:
+        missing.append(film.words.speech_note)
+    return missing
+
+
+def longest_gap(moments: Iterable[float], duration: float) -> tuple[float, float] | None:
+    """The longest stretch between two looks, or to an end of the film; ``None`` without looks."""
+    looks = sorted(moments)
+    if not looks:
+        return None
+    edges = [0.0, *looks, duration]
+    return max(pairwise(edges), key=lambda pair: pair[1] - pair[0])
 
 
 def _facts(rendered: RenderedAnswer) -> str:
@@ -245,13 +301,106 @@ def as_markdown(rendered: RenderedAnswer, link: Link) -> str:
     return "\n".join(lines)
 
 
+SHORTEST = 2.0
+"""Seconds of a cited moment in an editor or a reel: a single frame would flash by."""
+
+
+def shown_stretch(cited: Evidence) -> Segment:
+    """The stretch of a citation that an editor or a reel shows."""
+    start, end = cited.segment.start, cited.segment.end
+    return Segment(start, max(end, start + SHORTEST))
+
+
+def as_srt(rendered: RenderedAnswer, fps: float) -> str:  # noqa: ARG001
+    """The citations as subtitles of the film."""
+    cues = [
+        (shown_stretch(cited), quoted(cited) or kind_of(cited)) for cited in _evidence(rendered)
+    ]
+    return srt([(stretch.start, stretch.end, words) for stretch, words in cues])
+
+
+def as_edl(rendered: RenderedAnswer, fps: float) -> str:
+    """The citations one after another, as a CMX 3600 edit decision list."""
+    rate = max(1, round(fps))
+    lines, end = [f"TITLE: {_line(rendered.question)[:70]}", "FCM: NON-DROP FRAME", ""], 0
+    for place, cited in enumerate(_evidence(rendered)):
+        first, length = _frames(cited, rate)
+        codes = (first, first + length, end, end + length)
+        times = " ".join(_timecode(frame, rate) for frame in codes)
+        lines += [
+            f"{place + 1:03d}  AX       B     C        {times}",
+            f"* FROM CLIP NAME: {_line(_film(rendered, place))}",
+            f"* COMMENT: {_line(quoted(cited) or kind_of(cited))}",
+        ]
+        end += length
+    return "\n".join(lines) + "\n"
+
+
+def as_otio(rendered: RenderedAnswer, fps: float) -> str:
+    """The citations one after another, as an OpenTimelineIO timeline."""
+
+    def time(frames: int) -> dict[str, Any]:
+        return {"OTIO_SCHEMA": "RationalTime.1", "rate": float(rate), "value": float(frames)}
+
+    rate, clips = max(1, round(fps)), []
+    for place, cited in enumerate(_evidence(rendered)):
+        first, length = _frames(cited, rate)
+        film = _film(rendered, place)
+        whole = {"OTIO_SCHEMA": "TimeRange.1", "start_time": time(first), "duration": time(length)}
+        media = {"OTIO_SCHEMA": "ExternalReference.1", "target_url": film, "metadata": {}}
+        clips.append(
+            {
+                "OTIO_SCHEMA": "Clip.1",
+                "name": f"{film} {times_of(cited)}",
+                "source_range": whole,
+                "media_reference": media,
+                "metadata": {"longtake": {"source": cited.source, "text": quoted(cited)}},
+            }
+        )
+    track = {"OTIO_SCHEMA": "Track.1", "name": "citations", "kind": "Video", "children": clips}
+    stack = {"OTIO_SCHEMA": "Stack.1", "name": "tracks", "children": [track]}
+    timeline = {"OTIO_SCHEMA": "Timeline.1", "name": rendered.question, "tracks": stack}
+    return json.dumps(timeline, ensure_ascii=False, indent=2) + "\n"
+
+
+EDITED: Mapping[str, Callable[[RenderedAnswer, float], str]] = {
+    "srt": as_srt,
+    "edl": as_edl,
+    "otio": as_otio,
+}
+"""Formats of the citations for players and editors, whose frames last as long as the film's."""
+
+
+def _evidence(rendered: RenderedAnswer) -> Sequence[Evidence]:
+    return rendered.answer.evidence if rendered.answer else ()
+
+
+def _film(rendered: RenderedAnswer, place: int) -> str:
+    return rendered.sources[place] if place < len(rendered.sources) else rendered.film
+
+
+def _frames(cited: Evidence, rate: int) -> tuple[int, int]:
+    """The number of the first frame of a citation, and how many there are."""
+    stretch = shown_stretch(cited)
+    first = round(stretch.start * rate)
+    return first, max(1, round(stretch.end * rate) - first)
+
+
+def _timecode(frame: int, rate: int) -> str:
+    return f"{clock(frame // rate)}:{frame % rate:02d}"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _text(value: str) -> str:
     return html.escape(value, quote=True)
 
 
 def _mark(value: str) -> str:
     """One line of Markdown in which nothing is markup."""
-    plain = " ".join(value.split())
+    plain = _line(value)
     for sign in "\\`*_[]<>#|!":
         plain = plain.replace(sign, f"\\{sign}")
     return plain

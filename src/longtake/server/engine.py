@@ -23,14 +23,18 @@ from typing import Any, Protocol, TypeAlias
 
 from longtake._util.cancellation import Stop, stopping
 from longtake._util.process_pool import start_service
+from longtake.agents.overview import make_overview
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, LongtakeError, RunError
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
+from longtake.llm.catalog import Download
+from longtake.llm.pull import pull_model
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.extraction import extract, read_schema
 from longtake.runner.history import with_carried
+from longtake.runner.rendering import CALIBRATED, unseen
 from longtake.runner.session import Session
 from longtake.server.films import ServedFilms, reason_of
 from longtake.server.journal import Ask, CitedFilm, Journal, Kind, PictureSink, Scope
@@ -62,6 +66,9 @@ class Outcome:
     sources: tuple[CitedFilm, ...] = ()
     """The film of each citation, if the library was asked."""
     scope: Scope | None = None
+    unseen: tuple[str, ...] = ()
+    """What was not looked at."""
+    calibrated: bool = False
 
 
 class EngineLost(RunError):
@@ -112,6 +119,9 @@ class JobWorker:
         """Do nothing: the runs are cancelled by the pool."""
 
     def _outcome(self, job: Job, listener: JobListener, meter: Meter) -> Outcome:
+        if job.kind == "pull":
+            self._pull(job, listener)
+            return Outcome()
         # the library opens the films itself, as it needs them
         if job.kind == "library":
             return self._across(job, listener, meter)
@@ -119,6 +129,9 @@ class JobWorker:
         if job.kind == "index":
             if isinstance(footage, Film):
                 _index(footage, listener)
+                self._library.enter(footage.path)
+                # kept with the film, so that whoever opens it need not wait
+                make_overview(footage)
             return Outcome()
         # indexed here, with progress, rather than inside the first search of the method
         if isinstance(footage, Film) and job.ask.index_first:
@@ -143,7 +156,17 @@ class JobWorker:
         question = question_of(job.ask)
         with session.under_way(*self._sinks(job, listener, meter)):
             result = session.answer(job.ask.method, footage, question, stop=listener.stop)
-        return Outcome(result)
+        missing = unseen(footage, meter.moments) if isinstance(footage, Film) else ()
+        return Outcome(result, unseen=tuple(missing), calibrated=CALIBRATED in meter.notes)
+
+    def _pull(self, job: Job, listener: JobListener) -> None:
+        """Download a model."""
+
+        def begin(download: Download) -> Callable[[int, int], None]:
+            advance = _progress_callback(listener, download.file)
+            return lambda done, total: advance(done / max(1, total))
+
+        pull_model(job.ask.question, self._options.settings, begin=begin)
 
     def _across(self, job: Job, listener: JobListener, meter: Meter) -> Outcome:
         """Ask the library."""

@@ -21,19 +21,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field
 
 from longtake._util import write_atomically
+from longtake.agents.answer import Claim, claims
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, RunError
 from longtake.index.store import private_folder
 from longtake.runner.assignment import DEFAULT_METHOD
+from longtake.runner.rendering import outcome, sureness
 from longtake.tracing.events import Event, Sink
 from longtake.types import Answer, QuestionKind, Usage
 
 RunState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled", "broken"]
-Kind: TypeAlias = Literal["ask", "index", "library", "extract"]
-"""A question to a film, the indexing of a film, or a question to the library."""
+Kind: TypeAlias = Literal["ask", "index", "library", "extract", "pull"]
+"""A question to a film, the indexing of a film, a question to the library, a table, or the download
+of a model."""
 ENDED = ("done", "failed", "cancelled", "broken")
 _ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{12}")
 _DIGEST = re.compile(r"[0-9a-f]{16,128}")
@@ -120,6 +123,25 @@ class RunRecord(BaseModel):
     scope: Scope | None = None
     usage: Usage = Usage()
     error: str = ""
+    unseen: tuple[str, ...] = ()
+    """What was not looked at, in words."""
+    calibrated: bool = False
+    """Whether the answer's confidence is a measured probability."""
+
+    @computed_field
+    def outcome(self) -> str:
+        """What the answer's status means, in a sentence; empty if all is well."""
+        return outcome(self.answer, self.usage) if self.answer else ""
+
+    @computed_field
+    def support(self) -> str:
+        """How far the answer can be trusted, in words."""
+        return sureness(self.answer, calibrated=self.calibrated) if self.answer else ""
+
+    @computed_field
+    def claims(self) -> tuple[Claim, ...]:
+        """The sentences of the answer with the places of their citations."""
+        return claims(self.answer) if self.answer else ()
 
 
 def new_id() -> str:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -83,6 +84,10 @@ class ServedLibrary:
         listed = {file.id for file in self._catalog.films()}
         entries = self.library.entries()
         return len(listed & {film_id(path.resolve()) for each in entries for path in each.paths})
+
+    def enter(self, path: Path) -> None:
+        """Enter a film that was indexed, so that it can be searched and asked with the others."""
+        Adder(self.library, allowed=self._catalog.allowed).add([path])
 
     def open(self, entry: Entry) -> Footage:
         """A film to be asked, from where this server may open it."""

@@ -279,7 +279,7 @@ def add_resources(server: MCPServer, state: ServerState) -> None:
             raise ToolError(f"a clip lasts up to {LONGEST_CLIP:g} seconds")
         stretch = Segment(first, last)
         video = opened_film(state, film)[1].video
-        return call(lambda: clip_bytes(video, stretch, width=640))
+        return call(lambda: clip_bytes([(video, stretch)], width=640))
 
 
 def _seconds(text: str) -> float:

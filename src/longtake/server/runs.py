@@ -257,10 +257,10 @@ class RunPool:
 
     def _checked_record(self, ask: Ask, group: str, kind: Kind) -> RunRecord:
         """The record of a new run; raises if the ask could not run."""
-        film_name = "" if kind == "library" else self._catalog.file(ask.film).name
+        film_name = "" if kind in ("library", "pull") else self._catalog.file(ask.film).name
         if kind == "library":
             self._library.check(ask.where)
-        if kind != "index":
+        if kind not in ("index", "pull"):
             self.check(ask)
         return RunRecord(
             id=new_id(), kind=kind, ask=ask, film_name=film_name, group=group, created=time.time()
@@ -385,13 +385,17 @@ class RunPool:
     def _act(self, run: ServerRun) -> Result | None:
         """Have the work of a run done, and count what it cost."""
         record = run.record
-        budget = BudgetSettings() if record.kind == "index" else self._budget(run)
+        free = record.kind in ("index", "pull")
+        budget = BudgetSettings() if free else self._budget(run)
         outcome = self._work.do(Job(record.id, record.kind, record.ask, budget), run)
         # failed runs have cost something, too
         with self._changed:
             self.spent += outcome.usage.cost or 0.0
         # written with the end of the run, which follows at once
-        known = {"usage": outcome.usage, "sources": outcome.sources, "scope": outcome.scope}
+        known = {
+            name: getattr(outcome, name)
+            for name in ("usage", "sources", "scope", "unseen", "calibrated")
+        }
         run.record = record.model_copy(update=known)
         if outcome.error is not None:
             raise outcome.error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -129,6 +129,8 @@ def sound_frame(samples: NDArray[np.float32], rate: int, first: int) -> AudioFra
     return frame
 
 
+LONGEST_CLIP = 600.0
+"""Seconds of a clip that is encoded in memory."""
 QUALITY = {"preset": "veryfast", "crf": "20"}
 
 
@@ -137,34 +139,100 @@ def cut(video: Video, stretch: Segment, path: Path, *, width: int | None = None)
 
     The stretch is cut to the film's end; pictures are at most ``width`` pixels wide.
     """
+    (written,) = join([(video, stretch)], path, width=width)
+    return written
+
+
+def join(
+    parts: Sequence[tuple[Video, Segment]], path: Path, *, width: int | None = None
+) -> list[Segment]:
+    """Write stretches of films one after another to an MP4 file; return the stretches written.
+
+    All pictures have the size of the first, with black bars where a film has another shape.
+    """
+    written = [_inside(video, stretch) for video, stretch in parts]
+    shots = [_Shot(video, stretch) for (video, _), stretch in zip(parts, written, strict=True)]
+    begins = [sum(each.duration for each in written[:place]) for place in range(len(written))]
+    times = [begin + time for begin, shot in zip(begins, shots, strict=True) for time in shot.times]
+    rate = Fraction(parts[0][0].info.fps or 25).limit_denominator(1001)
+    with replacing(path) as draft:
+        write_film(
+            draft,
+            _same_size(picture for shot in shots for picture in shot.pictures(width)),
+            Encoding(fps=rate, gop=250, options=QUALITY, audio_rate=RATE),
+            times=times,
+            sound=_joined([(_sound(shot.video, shot.stretch), shot.stretch) for shot in shots]),
+        )
+    return written
+
+
+def _inside(video: Video, stretch: Segment) -> Segment:
     if not stretch.start < video.duration:  # NaN fails too
         start, last = clock(stretch.start), clock(video.duration)
         raise MediaError(video.path, "out_of_range", f"{start} is outside the film (0 to {last})")
     # a shorter stretch is a moment, and a player would show nothing
     end = min(max(stretch.end, stretch.start + 0.1), video.duration)
-    written = Segment(stretch.start, end)
-    sound = _sound(video, written)
-    # the frame on screen at the start belongs to the clip, although it appeared earlier; of frames
-    # within one millisecond, the last is kept
-    inside = [float(time) for time in video.table.times if stretch.start < time < end]
-    times = {round(1000 * (time - stretch.start)): time for time in (stretch.start, *inside)}
-    rate = Fraction(video.info.fps or 25).limit_denominator(1001)
-    with replacing(path) as draft:
-        write_film(
-            draft,
-            (even(frame.pixels) for frame in video.frames(list(times.values()), width=width)),
-            Encoding(fps=rate, gop=250, options=QUALITY, audio_rate=RATE),
-            times=[stamp / 1000 for stamp in times],
-            sound=sound,
-        )
-    return written
+    return Segment(stretch.start, end)
 
 
-def clip_bytes(video: Video, stretch: Segment, *, width: int | None = None) -> bytes:
-    """A stretch as the content of an MP4 file, at most ``width`` pixels wide."""
+class _Shot:
+    """The frames of a stretch, with their times from its start."""
+
+    def __init__(self, video: Video, stretch: Segment) -> None:
+        self.video, self.stretch = video, stretch
+        start, end = stretch.start, stretch.end
+        # the frame on screen at the start belongs to the clip, although it appeared earlier; of
+        # frames within one millisecond, the last is kept
+        inside = [float(time) for time in video.table.times if start < time < end]
+        self._moments = {round(1000 * (time - start)): time for time in (start, *inside)}
+        self.times = [stamp / 1000 for stamp in self._moments]
+
+    def pictures(self, width: int | None) -> Iterator[Pixels]:
+        for frame in self.video.frames(list(self._moments.values()), width=width):
+            yield even(frame.pixels)
+
+
+def _same_size(pictures: Iterable[Pixels]) -> Iterator[Pixels]:
+    """The pictures, fitted into the size of the first."""
+    shape: tuple[int, ...] | None = None
+    for pixels in pictures:
+        shape = shape or pixels.shape
+        yield pixels if pixels.shape == shape else _fitted(pixels, shape[0], shape[1])
+
+
+def _fitted(pixels: Pixels, height: int, width: int) -> Pixels:
+    share = min(height / pixels.shape[0], width / pixels.shape[1])
+    size = [max(1, round(side * share)) for side in pixels.shape[:2]]
+    scaled = VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24").reformat(
+        width=size[1], height=size[0]
+    )
+    fitted = np.zeros((height, width, 3), np.uint8)
+    top, left = (height - size[0]) // 2, (width - size[1]) // 2
+    fitted[top : top + size[0], left : left + size[1]] = scaled.to_ndarray()
+    return fitted
+
+
+def _joined(
+    sounds: Sequence[tuple[NDArray[np.float32] | None, Segment]],
+) -> NDArray[np.float32] | None:
+    """Sounds one after another, each as long as its stretch; ``None`` if there are none."""
+    if all(sound is None for sound, _ in sounds):
+        return None
+    pieces = []
+    for sound, stretch in sounds:
+        samples = np.zeros(round(stretch.duration * RATE), np.float32)
+        if sound is not None:
+            heard = sound[: len(samples)]
+            samples[: len(heard)] = heard
+        pieces.append(samples)
+    return np.concatenate(pieces)
+
+
+def clip_bytes(parts: Sequence[tuple[Video, Segment]], *, width: int | None = None) -> bytes:
+    """Stretches as the content of an MP4 file, at most ``width`` pixels wide."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clip.mp4"
-        cut(video, stretch, path, width=width)
+        join(parts, path, width=width)
         return path.read_bytes()
 
 

@@ -16,6 +16,7 @@ from longtake.agents.overview import (
     legible,
     make_overview,
     quote,
+    suggested,
     telling,
 )
 from longtake.agents.run import Run
@@ -137,3 +138,19 @@ def test_a_film_in_which_nothing_is_said_has_chapters_without_sentences(lines):
     overview = make_overview(TestFootage(30, lines=lines))
     assert overview.chapters[0].title
     assert overview.chapters[-1].end == 30
+
+
+def test_suggested_questions_come_from_the_chapters():
+    said = [
+        ("speech", Line(Segment(2, 4), "Anna: we should visit the lighthouse keeper in spring")),
+        ("speech", Line(Segment(5, 8), "Ben: the ships of the Hanseatic League came from Bremen")),
+        ("onscreen", Line(Segment(12, 13), "Peach Project presents its first film")),
+    ]
+    blocks = [Segment(0, 10), Segment(10, 15), Segment(15, 20)]
+    overview = quote(blocks, telling(TestFootage(20), blocks, said))
+    assert set(suggested(overview)) == {
+        "What is said about lighthouse keeper?",
+        "What is said about Hanseatic League?",
+        'List every time that "Peach Project" is mentioned.',
+    }
+    assert suggested(quote([Segment(0, 10)], [[]])) == ()

@@ -97,3 +97,13 @@ def test_without_a_player_it_is_said_where_to_look(run, film, monkeypatch):
     assert code == 0
     assert "no player found (install mpv or vlc)" in err
     assert " at 00:00:" in err
+
+
+def test_all_citations_are_one_reel(run, film, tmp_path):
+    code, out, err = run("ask", film, "Which?", *OPTIONS, "--reel", "reel.mp4", "--format", "edl")
+    assert code == 0, err
+    assert out.count("* FROM CLIP NAME: ") >= 1
+    assert Video(tmp_path / "reel.mp4").duration >= 1.5
+    code, _, err = run("ask", film, "Which?", *OPTIONS, "--reel", "reel.mp4")
+    assert code == 2
+    assert "reel.mp4" in err

@@ -15,10 +15,11 @@ import pytest
 from support.models import waiting
 from support.patience import PATIENCE
 
-from longtake.cli.answers import StatusSink, longest_gap
+from longtake.cli.answers import StatusSink
 from longtake.cli.output import in_one_line, wrapped
 from longtake.config import load
 from longtake.runner.history import history_file, past_questions, remember
+from longtake.runner.rendering import longest_gap
 from longtake.tracing.events import ChatCalled, Drafted, FramesSeen, Noted, RunStarted, StepBegan
 
 MODEL = ("--model", "test/obliging", "--no-verify")

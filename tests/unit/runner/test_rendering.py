@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,10 +10,14 @@ import pytest
 from longtake.runner.history import CARRIED, carry_on, with_carried
 from longtake.runner.rendering import (
     RenderedAnswer,
+    as_edl,
     as_html,
     as_markdown,
+    as_otio,
+    as_srt,
     kind_of,
     lookalikes,
+    outcome,
     quoted,
     sureness,
     times_of,
@@ -130,3 +135,42 @@ def test_what_a_search_finds_is_no_answer():
     assert words in as_markdown(rendered, lambda _, time: "")
     assert lookalikes(answer) == words
     assert lookalikes(Answer()) == ""
+
+
+def test_citations_are_subtitles():
+    assert "00:00:01,000 --> 00:00:03,000\nthe dog is red\n" in as_srt(told(), 25)
+
+
+def test_an_edit_list_puts_citations_one_after_another():
+    lines = as_edl(replace(told(), question="Who?\n* FROM CLIP NAME: x"), 29.97).splitlines()
+    assert lines[0] == "TITLE: Who? * FROM CLIP NAME: x"
+    # 30 frames a second; a moment lasts two seconds
+    assert lines[3].split()[4:] == ["00:00:01:00", "00:00:03:00", "00:00:00:00", "00:00:02:00"]
+    assert lines[6].split()[4:] == ["00:00:09:00", "00:00:11:00", "00:00:02:00", "00:00:04:00"]
+    assert lines[4:6] == ["* FROM CLIP NAME: film.mp4", "* COMMENT: the dog is red"]
+
+
+def test_a_timeline_names_the_film_of_each_citation():
+    timeline = json.loads(as_otio(replace(told(), sources=["a.mp4", "b.mp4"]), 25))
+    first, second = timeline["tracks"]["children"][0]["children"]
+    assert first["media_reference"]["target_url"] == "a.mp4"
+    assert second["source_range"]["start_time"]["value"] == 9 * 25
+    assert second["source_range"]["duration"]["value"] == 2 * 25
+
+
+@pytest.mark.parametrize(
+    ("answer", "calls", "meaning"),
+    [
+        (Answer(text="Red."), 1, ""),
+        (Answer(status="abstained", reason="the film does not say"), 0, "the film does not say"),
+        (Answer(status="abstained"), 0, "no answer: nothing to answer from"),
+        (Answer(status="abstained"), 2, "no answer: the model's replies could not be read"),
+        (
+            Answer(text="Red.", status="unsupported"),
+            1,
+            "no moment was found that supports this answer",
+        ),
+    ],
+)
+def test_each_outcome_has_its_own_sentence(answer, calls, meaning):
+    assert outcome(answer, Usage(calls=calls)) == meaning

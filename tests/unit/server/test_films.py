@@ -9,10 +9,14 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 from support.streams import read_stream
+from unit.server.conftest import HOME, TOKEN
 
+from longtake.config import load
 from longtake.errors import ConfigError
 from longtake.server import films
+from longtake.server.app import create_app
 from longtake.server.films import ServedFilms
 from longtake.server.options import ServeOptions
 from longtake.video.subtitles import srt, vtt
@@ -38,7 +42,9 @@ def test_indexing_reports_progress_and_the_layers_are_done(client, film):
     assert all(layer["done"] for layer in after["layers"])
     found = client.get(f"/api/v1/films/{film}/search", params={"q": "a square"}).json()
     assert found["hits"]
-    assert client.get(f"/api/v1/films/{film}/blocks").json()[0]["start"] == 0.0
+    assert client.get(f"/api/v1/films/{film}/overview").json()["chapters"][0]["start"] == 0.0
+    # what was indexed here can be searched with all other films
+    assert client.get("/api/v1/library").json()["films"] == 1
     # deleting what was derived leaves the user's own file
     assert client.delete(f"/api/v1/films/{film}").json()["freed"] > 0
     assert client.get(f"/api/v1/films/{film}").status_code == 200
@@ -206,3 +212,61 @@ def test_an_export_shows_text_and_interprets_nothing(client, film):
     markdown = client.get(f"/api/v1/runs/{run}/export.md").text
     assert "\\<img" in markdown
     assert "[link](javascript" not in markdown
+
+
+@pytest.fixture
+def unchecked(options, keys):
+    """A program with the token, of a server that does not check answers."""
+    settings = load(assignments=["answers.verify=false"])
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    app = create_app(replace(options, settings=settings), keys)
+    with TestClient(app, base_url=HOME, headers=headers) as client:
+        yield client
+
+
+def test_citations_are_taken_away_for_players_and_editors(unchecked):
+    client, film = unchecked, unchecked.get("/api/v1/films").json()[0]["id"]
+    ask = {"film": film, "question": "Which?", "method": "uniform", "options": ["one", "two"]}
+    run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
+    read_stream(client, run)
+    record = client.get(f"/api/v1/runs/{run}").json()["run"]
+    assert record["answer"]["evidence"]
+    assert record["support"].startswith(("supported by", "confidence"))
+    address = f"/api/v1/runs/{run}/export"
+    assert " --> " in client.get(f"{address}.srt").text
+    assert "* FROM CLIP NAME: plain.mp4" in client.get(f"{address}.edl").text
+    assert client.get(f"{address}.otio").json()["OTIO_SCHEMA"] == "Timeline.1"
+    reel = client.get(f"{address}.mp4")
+    assert (reel.headers["content-type"], reel.content[4:8]) == ("video/mp4", b"ftyp")
+    assert client.get(f"{address}.exe").status_code == 404
+
+
+def test_a_run_without_citations_has_no_reel(client, film):
+    ask = {"film": film, "question": "Who?", "method": "lookup"}
+    run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
+    read_stream(client, run)
+    record = client.get(f"/api/v1/runs/{run}").json()["run"]
+    assert record["answer"]["status"] == "abstained"
+    # a sentence for people, without options of the command line
+    assert record["outcome"]
+    assert "--" not in record["outcome"]
+    assert "the pictures" in record["unseen"]
+    assert client.get(f"/api/v1/runs/{run}/export.mp4").status_code == 422
+
+
+def test_a_speaker_is_called_by_another_name(options, keys):
+    lines = ["Anna: We begin.", "Ben: Yes.", "Anna: Good.", "Ben: Fine."]
+    blocks = [f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\n{line}\n" for n, line in enumerate(lines)]
+    (options.films[0] / "plain.srt").write_text("\n".join(blocks))
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with TestClient(create_app(options, keys), base_url=HOME, headers=headers) as client:
+        film = client.get("/api/v1/films").json()[0]["id"]
+        address = f"/api/v1/films/{film}/speakers"
+        named = client.post(address, json={"speaker": "Ben", "name": "Dr Lee"}).json()["speech"]
+        assert [(each["speaker"], each["text"]) for each in named][:2] == [
+            ("Anna", "We begin."),
+            ("Dr Lee", "Yes."),
+        ]
+        for wrong in ({"speaker": "Ben", "name": "X"}, {"speaker": "Anna", "name": " : "}):
+            reply = client.post(address, json=wrong)
+            assert reply.status_code == 422, reply.text

@@ -9,7 +9,7 @@ from films import pictures, read_number
 from longtake.errors import MediaError
 from longtake.types import Line, Segment
 from longtake.video.audio import RATE, listen
-from longtake.video.clip import Encoding, cut, write_film, write_subtitles
+from longtake.video.clip import Encoding, cut, join, write_film, write_subtitles
 from longtake.video.subtitles import read_subtitles
 from longtake.video.video import Video
 
@@ -82,3 +82,22 @@ def test_subtitles_are_timed_from_the_start_of_the_clip(tmp_path):
 def test_without_speech_no_file_is_written(tmp_path):
     assert write_subtitles([], Segment(0, 1), tmp_path / "clip.srt") == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_stretches_of_two_films_are_one_clip(film, tmp_path):
+    wide = tmp_path / "wide.mp4"
+    write_film(wide, [np.full((32, 128, 3), 255, np.uint8)] * 10, Encoding())
+    out = tmp_path / "reel.mp4"
+    parts = [(Video(film), Segment(2.5, 3.0)), (Video(wide), Segment(0.2, 0.6))]
+    assert [each.duration for each in join(parts, out)] == pytest.approx([0.5, 0.4])
+    reel = Video(out)
+    first, last = reel.at([0.1, 0.7])
+    assert read_number(first.pixels) == 26
+    # the other film keeps its shape, between black bars
+    assert last.pixels.shape == first.pixels.shape
+    assert last.pixels[0].max() < 40
+    assert last.pixels[last.pixels.shape[0] // 2].min() > 200
+    sound = np.concatenate([each.samples for each in listen(out, origin=reel.origin)])
+    assert np.abs(sound[: RATE // 4]).max() > 0.2
+    # it is silent
+    assert np.abs(sound[round(0.6 * RATE) :]).max() < 0.1

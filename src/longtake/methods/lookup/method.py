@@ -84,10 +84,7 @@ from longtake.tracing.events import PASSAGES_FOUND, note, step
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
 NOT_FOUND = "not found in what can be heard or read"
-LOOK = (
-    "the pictures may tell: ask a method that looks, with a model that sees"
-    " (--method videoagent --model NAME; 'longtake models pull vision' downloads one)"
-)
+LOOK = "the pictures may tell: ask a method that looks, with a model that sees"
 LONG_TALK = 600.0
 """Seconds from which on a talk is long."""
 LONG_OPTION = 12

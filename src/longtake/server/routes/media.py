@@ -10,7 +10,7 @@ their zero is, so that the page shows presentation times whatever the file's own
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
@@ -22,18 +22,26 @@ from av.container import OutputContainer
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from fastapi import APIRouter, Header, HTTPException, Query, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 
-from longtake.algorithms.partition import Partition
-from longtake.index.film import Film, partition
-from longtake.methods.a4vl.method import A4VL
-from longtake.methods.base import configure
+from longtake.agents.overview import Chapter, CitedSentence, make_overview, suggested
+from longtake.algorithms.speakers import speaker, speakers
+from longtake.index.film import Film
+from longtake.runner.films import rename_speaker
 from longtake.server.films import frame_at, jpeg
-from longtake.server.state import ServerState, StateParam
+from longtake.server.state import StateParam
 from longtake.types import Line, Segment
 from longtake.video.audio import RATE, Sound, listen
-from longtake.video.clip import Encoding, add_picture, add_sound, clip_bytes, even, sound_frame
+from longtake.video.clip import (
+    LONGEST_CLIP,
+    Encoding,
+    add_picture,
+    add_sound,
+    clip_bytes,
+    even,
+    sound_frame,
+)
 from longtake.video.container import open_container, packets_of, readable_packets, video_stream
 from longtake.video.packets import UNKNOWN
 from longtake.video.subtitles import srt, vtt
@@ -42,8 +50,6 @@ from longtake.video.video import Video
 router = APIRouter(tags=["media"])
 
 Seconds = Annotated[float, Query(ge=0, allow_inf_nan=False)]
-LONGEST_CLIP = 600.0
-"""Seconds of a clip."""
 KINDS = {".mp4": "video/mp4", ".m4v": "video/mp4", ".mov": "video/mp4", ".webm": "video/webm"}
 
 
@@ -53,14 +59,8 @@ class TimedText(BaseModel):
     start: float
     end: float
     text: str
-
-
-class Block(BaseModel):
-    """A stretch between two changes of what is visible."""
-
-    start: float
-    end: float
-    strength: float | None
+    speaker: str = ""
+    """Who says it, if that is known."""
 
 
 class Timeline(BaseModel):
@@ -104,54 +104,77 @@ def timeline(film: str, state: StateParam) -> Timeline:
     """Speech and on-screen text, as far as they are known; nothing is computed."""
     opened = state.catalog.open(film)
     speech, onscreen = _lines(opened)
-    return Timeline(duration=opened.duration, speech=speech, onscreen=onscreen)
+    known = speakers(speech)
+    return Timeline(
+        duration=opened.duration,
+        speech=[_timed(line, known) for line in speech],
+        onscreen=[_timed(line, ()) for line in onscreen],
+    )
 
 
-def _lines(film: Film) -> tuple[list[TimedText], list[TimedText]]:
+def _lines(film: Film) -> tuple[list[Line], list[Line]]:
     # subtitles cost nothing, and then they are known
     film.words.subtitles.lines()
-    speech, onscreen = film.known_lines()
-    return _words(speech), _words(onscreen)
+    return film.known_lines()
 
 
-def _words(lines: list[Line]) -> list[TimedText]:
-    return [
-        TimedText(start=line.segment.start, end=line.segment.end, text=line.text) for line in lines
-    ]
+def _timed(line: Line, known: Container[str]) -> TimedText:
+    name, words = speaker(line.text)
+    if name not in known:
+        name, words = "", line.text
+    segment = line.segment
+    return TimedText(start=segment.start, end=segment.end, text=words, speaker=name)
 
 
-@router.get("/films/{film}/blocks")
-def blocks(film: str, state: StateParam) -> list[Block]:
-    """The film divided where its content changes; computed once, from up to 200 frames."""
-    divided = _partition(state, film)
-    # the first block begins with the film, not with a change
-    strengths = [None, *(round(cut.strength, 4) for cut in divided.cuts)]
-    return [
-        Block(start=block.start, end=block.end, strength=strength)
-        for block, strength in zip(divided.blocks, strengths, strict=True)
-    ]
+class SpeakerName(BaseModel):
+    """Another name for a speaker."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    speaker: str = Field(max_length=100)
+    """The present name."""
+    name: str = Field(max_length=100)
 
 
-def _partition(state: ServerState, film: str) -> Partition:
-    # this is the partition that A4VL uses, so its settings apply
-    rule = configure(A4VL, state.options.settings.methods.get("a4vl", {})).events
-    return partition(state.catalog.open(film), rule)
+@router.post("/films/{film}/speakers")
+def name_speaker(film: str, given: SpeakerName, state: StateParam) -> Timeline:
+    """Call a speaker something else from now on, wherever the film's words are shown."""
+    rename_speaker(state.catalog.open(film), given.speaker, given.name)
+    return timeline(film, state)
+
+
+class Overview(BaseModel):
+    """What a film is about, before anybody asks."""
+
+    chapters: tuple[Chapter, ...] = ()
+    summary: tuple[CitedSentence, ...] = ()
+    questions: tuple[str, ...] = ()
+    """Questions that the film answers."""
+
+
+@router.get("/films/{film}/overview")
+def overview(film: str, state: StateParam) -> Overview:
+    """Chapters, a summary and questions, made once; empty until the film is indexed."""
+    opened = state.catalog.open(film)
+    if not opened.indexed:
+        return Overview()
+    made = make_overview(opened)
+    return Overview(chapters=made.chapters, summary=made.summary, questions=suggested(made))
 
 
 @router.get("/films/{film}/subtitles.{ending}")
 def subtitles(film: str, ending: str, state: StateParam) -> PlainTextResponse:
     """Speech as SRT or WebVTT."""
     speech, _ = _lines(state.catalog.open(film))
-    lines = [(line.start, line.end, line.text) for line in speech]
+    lines = [(line.segment.start, line.segment.end, line.text) for line in speech]
     return _texts(ending, lines)
 
 
 @router.get("/films/{film}/chapters.{ending}")
 def chapters(film: str, ending: str, state: StateParam) -> PlainTextResponse:
-    """The blocks of a film as chapters, in SRT or WebVTT."""
-    parts = _partition(state, film).blocks
-    lines = [(part.start, part.end, f"Part {number}") for number, part in enumerate(parts, 1)]
-    return _texts(ending, lines)
+    """The chapters of a film, in SRT or WebVTT."""
+    parts = overview(film, state).chapters
+    return _texts(ending, [(part.start, part.end, part.title) for part in parts])
 
 
 def _texts(ending: str, lines: list[tuple[float, float, str]]) -> PlainTextResponse:
@@ -210,7 +233,7 @@ def clip(film: str, state: StateParam, start: Seconds, end: Seconds) -> Response
     name = f"clip-{start:.2f}-{end:.2f}.mp4"
     headers = {"Content-Disposition": f'inline; filename="{name}"'}
     # encoded in memory: at most ten minutes
-    content = clip_bytes(opened.video, Segment(start, end))
+    content = clip_bytes([(opened.video, Segment(start, end))])
     return Response(content, media_type="video/mp4", headers=headers)
 
 

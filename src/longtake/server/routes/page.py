@@ -14,8 +14,12 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
 from longtake import __version__, registry
-from longtake.runner.assignment import DEFAULT_MODELS
-from longtake.server.state import StateParam
+from longtake.llm.catalog import HUB_MODELS, recommended
+from longtake.llm.pull import hub_address
+from longtake.runner.assignment import BUILT_IN_METHOD, DEFAULT_MODELS
+from longtake.server.journal import Ask
+from longtake.server.routes.runs import RunHandle, handle
+from longtake.server.state import ServerState, StateParam
 
 router = APIRouter(include_in_schema=False)
 about_router = APIRouter(tags=["about"])
@@ -125,6 +129,17 @@ class MethodCard(BaseModel):
     paper: str
 
 
+class ModelOffer(BaseModel):
+    """A model that can be downloaded."""
+
+    name: str
+    size: int
+    """Bytes."""
+    licence: str
+    source: str
+    """The address that it comes from."""
+
+
 class ServerCard(BaseModel):
     """What a page needs to know before it asks."""
 
@@ -142,6 +157,8 @@ class ServerCard(BaseModel):
     """Domains from which films may be downloaded."""
     max_spend: float | None
     spent: float
+    vision: ModelOffer | None
+    """A model that sees and can be downloaded, if none is there."""
 
 
 @about_router.get("/about")
@@ -159,7 +176,24 @@ def about(state: StateParam) -> ServerCard:
         urls=options.allow_url,
         max_spend=options.max_spend,
         spent=state.pool.spent,
+        vision=_vision(state),
     )
+
+
+def _vision(state: ServerState) -> ModelOffer | None:
+    # whoever named models chose them
+    if state.default_method != BUILT_IN_METHOD:
+        return None
+    name = recommended("vision")
+    model = HUB_MODELS[name]
+    return ModelOffer(name=name, size=model.size, licence=model.licence, source=hub_address())
+
+
+@about_router.post("/models/vision", status_code=202)
+def pull_vision(state: StateParam) -> RunHandle:
+    """Download the model that sees which suits this machine; the run's progress says how far."""
+    ask = Ask(film="", question=recommended("vision"))
+    return handle(state.pool.start(ask, kind="pull"))
 
 
 def _card(name: str) -> MethodCard:

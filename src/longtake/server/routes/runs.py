@@ -28,8 +28,9 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longtake import registry
+from longtake.algorithms.intervals import union
 from longtake.runner.estimate import Estimate, estimate_all
-from longtake.runner.rendering import RenderedAnswer, as_html, as_markdown
+from longtake.runner.rendering import EDITED, RenderedAnswer, as_html, as_markdown, shown_stretch
 from longtake.server import events
 from longtake.server.engine import question_of
 from longtake.server.films import NoSuchFilm, jpeg_at
@@ -37,6 +38,9 @@ from longtake.server.journal import Ask, RunRecord, new_id
 from longtake.server.runs import ServerRun
 from longtake.server.state import ServerState, StateParam
 from longtake.tracing import trace
+from longtake.types import Segment
+from longtake.video.clip import LONGEST_CLIP, clip_bytes
+from longtake.video.video import Video
 
 _ADDRESS = re.compile(r"/api/v1/runs/([^/]+)/events")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -336,9 +340,13 @@ def _with_pictures(state: ServerState, run: str) -> Iterator[bytes]:
 
 @router.get("/runs/{run}/export.{ending}")
 def export_answer(run: str, ending: str, state: StateParam, request: Request) -> Response:
-    """An answer as a self-contained HTML file, or as Markdown with links to times."""
+    """An answer to take away.
+
+    It is a self-contained HTML file, Markdown with links to times, or its citations: as subtitles,
+    as a list for an editor (EDL, OpenTimelineIO), or joined as one film.
+    """
     record = state.record(run)
-    if record.kind == "index":
+    if record.kind in ("index", "pull"):
         raise HTTPException(404, "only answers are exported")
     rendered, home = _rendered(record), str(request.base_url).rstrip("/")
 
@@ -356,12 +364,42 @@ def export_answer(run: str, ending: str, state: StateParam, request: Request) ->
         text, kind = as_markdown(rendered, link), "text/markdown"
     elif ending == "html":
         text, kind = as_html(rendered, picture, link), "text/html"
+    elif ending in EDITED:
+        text, kind = EDITED[ending](rendered, _fps(state, record)), "text/plain"
+    elif ending == "mp4":
+        content = clip_bytes(_reel(state, record))
+        return _attached(content, "video/mp4", f"reel-{record.id}.mp4")
     else:
-        raise HTTPException(404, "only .html and .md")
-    name = f"answer-{record.id}.{ending}"
+        raise HTTPException(404, f"only .html, .md, .mp4, .{', .'.join(EDITED)}")
+    return _attached(text, f"{kind}; charset=utf-8", f"answer-{record.id}.{ending}")
+
+
+def _attached(content: str | bytes, kind: str, name: str) -> Response:
     # never shown at our own address, where it would be a page of ours
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
+    return Response(content, media_type=kind, headers=headers)
+
+
+def _fps(state: ServerState, record: RunRecord) -> float:
+    """Frames a second of the film that was asked; of several films, a usual rate."""
+    if record.sources:
+        return 25.0
+    return state.catalog.open(record.ask.film).video.info.fps or 25.0
+
+
+def _reel(state: ServerState, record: RunRecord) -> list[tuple[Video, Segment]]:
+    """What an answer cites, film by film and in the order of each; at most ten minutes."""
+    cited: dict[str, list[Segment]] = {}
+    for place, each in enumerate(record.answer.evidence if record.answer else ()):
+        cited.setdefault(_film_of(record, place), []).append(shown_stretch(each))
+    parts = [
+        (state.catalog.open(film).video, stretch)
+        for film, stretches in cited.items()
+        for stretch in union(stretches)
+    ]
+    if not parts or sum(stretch.duration for _, stretch in parts) > LONGEST_CLIP:
+        raise HTTPException(422, f"a reel has citations, of up to {LONGEST_CLIP:g} s together")
+    return parts
 
 
 def _film_of(record: RunRecord, place: int) -> str:
@@ -381,6 +419,8 @@ def _rendered(record: RunRecord) -> RenderedAnswer:
         record.answer,
         record.usage,
         ask.options,
+        unseen=record.unseen,
+        calibrated=record.calibrated,
         sources=[source.name for source in record.sources],
     )
 

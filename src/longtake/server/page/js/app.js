@@ -15,6 +15,7 @@ const ComparePage = later(() => import("./compare.js"), "ComparePage");
 const FilmPage = later(() => import("./film.js"), "FilmPage");
 const LibraryPage = later(() => import("./library.js"), "LibraryPage");
 const ReplayPage = later(() => import("./replay.js"), "ReplayPage");
+const TracePage = later(() => import("./trace.js"), "TracePage");
 
 const KEYS = [["space", "play or pause"], ["← →", "five seconds back or forth (shift: a frame)"],
   ["/", "search"], ["a", "ask"], ["+ −", "zoom the timeline, when it has the focus"],
@@ -80,7 +81,7 @@ function App() {
     view = html`<main class="page"><${Trouble} error=${about.error} again=${about.again} /></main>`;
   } else if (!about.data && now.view) { // the list of films does not wait for it
     view = html`<main class="page"><${Loading} what="Opening…" /></main>`;
-  } else view = html`<${View} now=${now} go=${go} about=${about.data} />`;
+  } else view = html`<${View} now=${now} go=${go} about=${about.data && { ...about.data, again: about.again }} />`;
 
   return html`
     <a class="skip" href="#main">Skip to content</a>
@@ -121,6 +122,7 @@ function View({ now, go, about }) {
       cited=${number("c")} query=${query.get("q")} go=${go} about=${about} />`;
   }
   if (view === "compare") return html`<${ComparePage} key=${id} group=${id} go=${go} />`;
+  if (view === "trace") return html`<${TracePage} run=${id} other=${query.get("with")} go=${go} />`;
   if (view === "replay") return html`<${ReplayPage} />`;
   return html`<${Films} go=${go} />`;
 }

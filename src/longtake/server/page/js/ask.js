@@ -1,24 +1,37 @@
-// The ask box: question, options, method, models, budget; the estimate before the run.
+// The ask box: a question, how carefully to look, and under "Advanced" everything else.
 
-import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
+import { html, useEffect, useState } from "../vendor/preact-htm.js";
 import { post } from "./api.js";
-import { count, money } from "./format.js";
+import { bytes, count, money } from "./format.js";
+import { Bar, useRun } from "./parts.js";
 
 const LIMITS = [["seconds", "Seconds"], ["cost", "US dollars"], ["calls", "Calls"],
   ["frames", "Frames"], ["tokens", "Tokens"]];
+// docs/lab-results.md has what each of them was measured to be worth
+const CHOICES = [["lookup", "Quick", "what is said and written"],
+  ["auto", "Careful", "looks where it matters"],
+  ["symphony", "Thorough", "looks everywhere"]];
 
-export function AskBox({ film, about, carried, onCarried, onRun, onCompare, initial }) {
-  const [question, setQuestion] = useState((initial && initial.question) || "");
-  const [options, setOptions] = useState((initial && initial.options.join("\n")) || "");
-  const [method, setMethod] = useState((initial && initial.method) || about.default_method);
-  const [models, setModels] = useState(((initial && initial.models) || []).join(" "));
+export function AskBox({ film, about, given, carried, onCarried, onRun, onCompare }) {
+  const [question, setQuestion] = useState("");
+  const [options, setOptions] = useState("");
+  const [method, setMethod] = useState(about.default_method);
+  const [models, setModels] = useState("");
   const [budget, setBudget] = useState({});
   const [fresh, setFresh] = useState(false);
-  const [estimate, setEstimate] = useState(null);
+  const [estimates, setEstimates] = useState({});
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const [open, setOpen] = useState(false);
-  const box = useRef(null);
+  // a question that was suggested, or the beginning of one
+  useEffect(() => {
+    if (!given) return;
+    setQuestion(given.text);
+    if (given.method) setMethod(given.method);
+    const box = document.getElementById("question");
+    box.focus();
+    if (given.cursor != null) setTimeout(() => box.setSelectionRange(given.cursor, given.cursor));
+  }, [given]);
 
   const ask = () => ({
     film, question: question.trim(), method, fresh, carried,
@@ -27,19 +40,23 @@ export function AskBox({ film, about, carried, onCarried, onRun, onCompare, init
     budget: Object.fromEntries(Object.entries(budget).filter(([, value]) => value > 0)),
   });
 
-  // the estimate follows what is written, once the writing pauses; it is made for one film
+  // the estimates follow what is written, once the writing pauses; they are made for one film
+  const named = CHOICES.map(([name]) => name);
+  const methods = named.includes(method) ? named : [...named, method];
   useEffect(() => {
     if (!film || question.trim().length < 3) {
-      setEstimate(null);
+      setEstimates({});
       return;
     }
     let gone = false;
     const timer = setTimeout(async () => {
       try {
-        const [figures] = await post("/estimate", { ask: ask() });
-        if (!gone) { setEstimate(figures); setProblem(""); }
+        const figures = await post("/estimate", { ask: ask(), methods });
+        if (gone) return;
+        setEstimates(Object.fromEntries(figures.map((each) => [each.method, each])));
+        setProblem("");
       } catch (error) {
-        if (!gone) { setEstimate(null); setProblem(error.message); }
+        if (!gone) { setEstimates({}); setProblem(error.message); }
       }
     }, 350);
     return () => { gone = true; clearTimeout(timer); };
@@ -64,11 +81,12 @@ export function AskBox({ film, about, carried, onCarried, onRun, onCompare, init
     if (event.key === "Enter" && !event.shiftKey) onSubmit(event);
   };
   const chosen = about.methods.find((each) => each.name === method);
+  const other = !named.includes(method);
 
   return html`
     <form class="ask" onSubmit=${onSubmit} aria-label="Ask a question">
       <label class="hidden" for="question">Question</label>
-      <textarea id="question" ref=${box} rows="2"
+      <textarea id="question" rows="2"
         placeholder=${film ? "Ask about this film…" : "Ask all films…"}
         value=${question} onInput=${(event) => setQuestion(event.target.value)}
         onKeyDown=${onKey}></textarea>
@@ -78,20 +96,25 @@ export function AskBox({ film, about, carried, onCarried, onRun, onCompare, init
           onInput=${(event) => onCarried(event.target.value)}></textarea>
         <button type="button" class="quiet" onClick=${() => onCarried("")}>Start afresh</button>
       </div>`}
+      <fieldset class="choices"><legend class="hidden">How carefully to look</legend>
+        ${CHOICES.map(([name, label, what]) => html`<label class=${method === name ? "on" : ""}>
+          <input type="radio" name="method" value=${name} checked=${method === name}
+            onChange=${() => setMethod(name)} /> <strong>${label}</strong>
+          <span>${what}</span><span class="muted">${limit(estimates[name])}</span></label>`)}
+      </fieldset>
       <div class="ask-row">
+        <div class="estimate" aria-live="polite">${other && html`<span>${method}:
+          ${" "}${limit(estimates[method]) || chosen.summary}</span>`}</div>
+        <button class="primary" disabled=${busy || !question.trim()}>Ask</button>
+      </div>
+      ${about.vision && method !== "lookup" && html`<${GetVision} offer=${about.vision}
+        onDone=${about.again} />`}
+      <details class="more" open=${open} onToggle=${(event) => setOpen(event.target.open)}>
+        <summary>Advanced: methods, options, models, budget</summary>
         <label class="field"><span>Method</span>
           <select value=${method} onChange=${(event) => setMethod(event.target.value)}>
             ${about.methods.map((each) => html`<option value=${each.name}>${each.name}</option>`)}
-          </select></label>
-        <div class="estimate" aria-live="polite">${estimate ? html`
-          <span class="muted small">at most</span>
-          <span>${count(estimate.calls)} calls, ${count(estimate.frames)} frames,
-            ${" "}${money(estimate.cost)}</span>` : html`<span class="muted small">
-            ${chosen ? chosen.summary : ""}</span>`}</div>
-        <button class="primary" disabled=${busy || !question.trim()}>Ask</button>
-      </div>
-      <details class="more" open=${open} onToggle=${(event) => setOpen(event.target.open)}>
-        <summary>Options, models and budget</summary>
+          </select><span class="muted small">${chosen ? chosen.summary : ""}</span></label>
         <label class="field"><span>Possible answers, one per line (none: an open question)</span>
           <textarea rows="3" value=${options}
             onInput=${(event) => setOptions(event.target.value)}></textarea></label>
@@ -108,9 +131,40 @@ export function AskBox({ film, about, carried, onCarried, onRun, onCompare, init
         </div></fieldset>
         <label class="check"><input type="checkbox" checked=${fresh}
           onChange=${(event) => setFresh(event.target.checked)} /> Do not reuse earlier replies</label>
-        ${onCompare && html`<button type="button" disabled=${busy || !question.trim()}
-          onClick=${() => submit(onCompare)}>Compare all methods</button>`}
+        ${onCompare && html`<div class="actions"><button type="button"
+          disabled=${busy || !question.trim()} onClick=${() => submit((wanted) =>
+            onCompare(wanted, named))}>Compare the three choices</button>
+          <button type="button" disabled=${busy || !question.trim()}
+            onClick=${() => submit(onCompare)}>Compare all methods</button></div>`}
       </details>
       ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     </form>`;
+}
+
+function limit(estimate) {
+  if (!estimate || estimate.calls == null) return "";
+  const pictures = estimate.frames > 9 ? `, ${count(estimate.frames)} pictures` : "";
+  return `at most ${count(estimate.calls)} calls${pictures}, ${money(estimate.cost)}`;
+}
+
+// the built-in models read; one that sees is downloaded here, not on a command line
+export function GetVision({ offer, onDone }) {
+  const [job, setJob] = useState(null);
+  const [problem, setProblem] = useState("");
+  useRun(job && job.run.id, (status) => {
+    setJob(null);
+    if (status.error) setProblem(status.error);
+    else onDone();
+  }, (progress) => setJob((now) => now && { ...now, progress }));
+  const start = () => post("/models/vision").then(setJob).catch((error) => setProblem(error.message));
+  const shares = job ? Object.values(job.progress || {}) : [];
+  return html`<div class="vision" role="note">
+    <p>The built-in models know pictures only by the text in them and by guesses. A model that sees
+      runs on this computer, too.</p>
+    ${job ? html`<p role="status">Downloading ${offer.name}…</p><${Bar} label="Download"
+        value=${shares.length ? Math.min(...shares) : 0} />`
+      : html`<button type="button" onClick=${start}>Get a model that sees</button>
+        <span class="muted small"> ${offer.name}, ${bytes(offer.size)}, ${offer.licence}, from
+        ${" "}${offer.source.replace(/^https?:\/\//, "")}</span>`}
+    ${problem && html`<p class="problem" role="alert">${problem}</p>`}</div>`;
 }

@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useState } from "../vendor/preact-htm.js";
 import { get, pastEvents, post } from "./api.js";
 import { count, duration, money, share } from "./format.js";
-import { Loading, STATES, Trouble } from "./parts.js";
+import { Loading, Pill, Trouble } from "./parts.js";
 import { ENDED, modelOf } from "./run.js";
 import { Timeline } from "./timeline.js";
 
@@ -93,14 +93,13 @@ function Line({ each, go, votes }) {
   const used = run.usage;
   const said = run.answer && (run.answer.choice ? `${run.answer.choice}. ${run.answer.text}`
     : run.answer.text);
-  const state = position ? `place ${position}` : STATES[run.state];
   return html`<tr data-state=${run.state}>
     <th scope="row"><a href=${`/run/${run.id}`} onClick=${(event) => {
       event.preventDefault();
       go(`/run/${run.id}`);
     }}>${run.ask.method}</a></th>
     <td class="said">${run.answer && !said ? html`<span class="muted">no answer</span>` : said ? html`<span class=${votes.best && said === votes.best ? "agrees" : ""}>
-      ${said}</span>` : html`<span class=${`pill ${run.state}`}>${state}</span>
+      ${said}</span>` : html`<${Pill} run=${run} /> ${position ? `place ${position}` : ""}
       ${run.error && run.state === "failed" && html`<span class="muted small"> ${run.error}</span>`}`}</td>
     <td>${run.answer && run.answer.confidence != null ? share(run.answer.confidence) : "–"}</td>
     <td>${run.answer ? run.answer.evidence.length : ""}</td>

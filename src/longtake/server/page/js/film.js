@@ -4,11 +4,11 @@ import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm
 import { frameURL, get, post, url } from "./api.js";
 import { AskBox } from "./ask.js";
 import { bytes, clock } from "./format.js";
-import { Bar, Loading, Trouble, useAsync, useModel } from "./parts.js";
-import { RunModel } from "./run.js";
+import { Bar, Loading, Trouble, useAsync, useModel, useRun } from "./parts.js";
 import { Screen, usePlayer } from "./screen.js";
 import { Timeline } from "./timeline.js";
 import { filmRows, runRows } from "./rows.js";
+import { Transcript } from "./transcript.js";
 import { History, Watched, followUpOf, useWatched } from "./watched.js";
 
 export function FilmPage({ film, run, cited, at, go, about }) {
@@ -25,27 +25,34 @@ function Opened({ facts, again, run, cited, at, go, about }) {
   const video = useRef(null);
   const player = usePlayer(video, film, facts.duration);
   const [hits, setHits] = useState(null);
+  const [found, setFound] = useState([]);
   const [carried, setCarried] = useState("");
-  const timeline = useAsync(() => get(`/films/${film}/timeline`), [film, facts]);
-  const indexed = facts.layers.find((layer) => layer.name === "frames").done;
-  const blocks = useAsync(() => (indexed ? get(`/films/${film}/blocks`) : Promise.resolve([])),
+  const [given, setGiven] = useState(null);
+  const [names, setNames] = useState(null);
+  const known = useAsync(() => get(`/films/${film}/timeline`), [film, facts]);
+  const timeline = names || known.data;
+  const indexed = facts.layers.every((layer) => layer.done);
+  const overview = useAsync(() => (indexed ? get(`/films/${film}/overview`) : Promise.resolve({})),
     [film, indexed]);
+  const { chapters, summary, questions } = overview.data || {};
   const model = useWatched(run);
   const version = useModel(model);
 
   useEffect(() => { if (player && at != null) player.seek(at); }, [player]);
   useEffect(() => { document.title = `${facts.name} · longtake`; }, [facts.name]);
   // a run looks through the film first, so its layers may have changed
-  useEffect(() => { if (model && model.ended && !indexed) again(); }, [version]);
+  useEffect(() => { if (model && model.ended && !indexed) again(); }, [model && model.ended]);
 
   const seek = (time, options) => player && player.seek(time, options);
+  const shownCitation = useRef(null);
   const cite = (number, each) => {
     const { start, end } = each.segment;
-    seek(start, { play: end - start >= 0.5, until: end - start >= 0.5 ? end : null });
+    shownCitation.current = `${run}/${number}`;
+    // at least long enough to be seen
+    seek(start, { play: true, until: Math.max(end, start + 1) });
     go(`/run/${run}?c=${number}`, { replace: true });
   };
   // a link to a citation shows it once the answer is there
-  const shownCitation = useRef(null);
   useEffect(() => {
     const each = model && model.answer && cited != null ? model.answer.evidence[cited] : null;
     if (!each || !player || shownCitation.current === `${run}/${cited}`) return;
@@ -54,21 +61,23 @@ function Opened({ facts, again, run, cited, at, go, about }) {
   }, [version, cited, player]);
 
   const rows = useMemo(() => [
-    ...filmRows(timeline.data, blocks.data, hits),
+    ...filmRows(timeline, chapters, hits, found),
     ...(model ? runRows(model) : []),
-  ], [timeline.data, blocks.data, hits, model, version]);
+  ], [timeline, chapters, hits, found, model, version]);
   const ask = async (wanted) => {
     const handle = await post("/runs", wanted);
     go(`/run/${handle.run.id}`);
   };
-  const compare = async (wanted) => {
-    const group = await post("/compare", { ask: wanted });
+  const compare = async (wanted, methods = []) => {
+    const group = await post("/compare", { ask: wanted, methods });
     go(`/compare/${group.group}`);
   };
   const followUp = () => {
     setCarried(followUpOf(model));
     document.getElementById("question").focus();
   };
+  const askPart = (start, end) => setGiven({ cursor: 0,
+    text: ` between ${clock(start)} and ${clock(Math.ceil(end))}?` });
   const time = player ? player.time : 0;
 
   return html`
@@ -79,19 +88,47 @@ function Opened({ facts, again, run, cited, at, go, about }) {
             ${" "}${bytes(facts.size)}</span></div>
         <${Screen} video=${video} player=${player} facts=${facts} />
         <${Timeline} duration=${facts.duration} time=${time} rows=${rows} onSeek=${seek} />
+        <${Contents} chapters=${chapters} summary=${summary} time=${time} onSeek=${seek} />
         <${Search} film=${film} onHits=${setHits} hits=${hits} onSeek=${seek} indexed=${indexed} />
         <${Layers} facts=${facts} again=${again} />
       </div>
       <div class="work">
-        <${AskBox} film=${film} about=${about} carried=${carried} onCarried=${setCarried}
-          onRun=${ask} onCompare=${compare} />
-        ${model ? html`<${Watched} model=${model} version=${version} run=${run} film=${film}
-          cited=${cited} onCite=${cite} onSeek=${seek} onFollowUp=${followUp} />`
-          : html`<${History} film=${film} go=${go} />`}
-        ${model && html`<${History} film=${film} go=${go} current=${run}
-          refresh=${model.ended} />`}
+        <${AskBox} film=${film} about=${about} given=${given} carried=${carried}
+          onCarried=${setCarried} onRun=${ask} onCompare=${compare} />
+        ${!model && (questions || []).length > 0 && html`<ul class="suggested"
+          aria-label="Suggested questions">${questions.map((text) => html`<li>
+            <button onClick=${() => setGiven({ text, method: "lookup" })}>${text}</button></li>`)}</ul>`}
+        ${model && html`<${Watched} model=${model} version=${version} run=${run} film=${film}
+          cited=${cited} about=${about} onCite=${cite} onSeek=${seek} onFollowUp=${followUp} go=${go}
+          onLook=${() => setGiven({ text: model.question, method: "auto" })} />`}
+        <${Transcript} film=${film} timeline=${timeline} player=${player} onSeek=${seek}
+          evidence=${model && model.answer ? model.answer.evidence : NONE} onAsk=${askPart}
+          onFound=${setFound} onNames=${setNames} />
+        <${History} film=${film} go=${go} current=${run} refresh=${model && model.ended} />
       </div>
     </main>`;
+}
+
+const NONE = [];
+
+// what the film is about, before anybody asks
+function Contents({ chapters = [], summary = [], time, onSeek }) {
+  // a film without words has parts, but nothing to tell of them
+  if (!summary.length) return null;
+  const play = (start) => (event) => {
+    event.preventDefault();
+    onSeek(start, { play: true });
+  };
+  return html`<section class="contents" aria-label="Contents">
+    <h2>Summary</h2>
+    <p class="quoted">${summary.map((each) => html`<span>${each.text} <button class="cite"
+      aria-label=${`Play from ${clock(each.start)}`} onClick=${play(each.start)}>${clock(each.start)}
+      </button> </span>`)}</p>
+    <h2>Chapters</h2>
+    <ol class="chapters">${chapters.map((each) => html`<li aria-current=${time >= each.start
+      && time < each.end ? "true" : undefined}><button class="quiet" onClick=${play(each.start)}>
+      <span class="muted">${clock(each.start)}</span> ${each.title}</button></li>`)}</ol>
+  </section>`;
 }
 
 function Search({ film, onHits, hits, onSeek, indexed }) {
@@ -130,43 +167,35 @@ function Search({ film, onHits, hits, onSeek, indexed }) {
     </ol>`}`;
 }
 
+const LAYERS = { subtitles: "Subtitles", frames: "Pictures", speech: "Speech", onscreen: "Text on screen" };
+
 function Layers({ facts, again }) {
   const [job, setJob] = useState(facts.indexing);
   const [problem, setProblem] = useState("");
   const done = facts.layers.every((layer) => layer.done);
-  useEffect(() => {
-    if (!job || job.run.state === "done") return undefined;
-    const model = new RunModel();
-    const leave = model.watch(job.run.id);
-    const stop = model.subscribe(() => {
-      setJob((now) => ({ ...now, progress: (model.status && model.status.progress) || {} }));
-      if (model.ended) {
-        leave();
-        setJob(null);
-        if (model.status.error) setProblem(model.status.error);
-        again();
-      }
-    });
-    return () => { leave(); stop(); };
-  }, [job && job.run.id]);
+  useRun(job && job.run.id, (status) => {
+    setJob(null);
+    if (status.error) setProblem(status.error);
+    again();
+  }, (progress) => setJob((now) => now && { ...now, progress }));
   const start = () => post(`/films/${facts.id}/index`).then(setJob)
     .catch((error) => setProblem(error.message));
   return html`
     <section class="layers" aria-label="Index">
-      <div class="page-head"><h2>Index</h2><span class="spacer"></span>
+      <div class="page-head"><h2>${done ? "Indexed" : "Index"}</h2><span class="spacer"></span>
         ${job ? html`<button class="quiet" onClick=${() => post(`/runs/${job.run.id}/cancel`)}>
           Stop</button>` : !done && html`<button onClick=${start}>Index now</button>`}
         <a class="button quiet" href=${url(`/films/${facts.id}/subtitles.srt`)} download>SRT</a>
         <a class="button quiet" href=${url(`/films/${facts.id}/subtitles.vtt`)} download>VTT</a>
-        ${facts.layers[1].done && html`<a class="button quiet" download
+        ${done && html`<a class="button quiet" download
           href=${url(`/films/${facts.id}/chapters.vtt`)}>Chapters</a>`}</div>
-      <ul>${facts.layers.map((layer) => {
+      ${(!done || job) && html`<ul>${facts.layers.map((layer) => {
         const share = job && job.progress[layer.name];
         return html`<li><span class=${layer.done ? "mark good" : "mark"} aria-hidden="true">
-          ${layer.done ? "✓" : "○"}</span> <span>${layer.name}</span>
-          <span class="muted small">${layer.what}</span>
-          ${share != null && share < 1 && html`<${Bar} value=${share} label=${layer.name} />`}</li>`;
-      })}</ul>
+          ${layer.done ? "✓" : "○"}</span> <span>${LAYERS[layer.name]}</span>
+          <span class="muted small">${layer.done ? "known" : "not known yet"}</span>
+          ${share != null && share < 1 && html`<${Bar} value=${share} label=${LAYERS[layer.name]} />`}</li>`;
+      })}</ul>`}
       ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     </section>`;
 }

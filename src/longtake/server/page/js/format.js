@@ -34,7 +34,7 @@ export const count = (n) => (n == null ? "–" : n.toLocaleString("en"));
 export function duration(seconds) {
   if (seconds == null) return "–";
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  return `${clock(seconds)} min`;
 }
 
 export const share = (value) => `${Math.round(value * 100)} %`;

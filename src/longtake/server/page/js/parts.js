@@ -1,6 +1,7 @@
 // Small parts that several views share.
 
 import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
+import { follow } from "./api.js";
 import { count, duration, money } from "./format.js";
 
 export function useAsync(load, inputs) {
@@ -73,16 +74,36 @@ export function Dialog({ title, onClose, children }) {
     </dialog>`;
 }
 
-export const STATUS = {
-  answered: "",
-  unsupported: "No moment was found that supports this answer.",
-  abstained: "No answer: the model's replies could not be read.",
-  budget_spent: "The budget ran out; this is the best answer so far.",
-  not_credible: "The method's own review rejects this answer.",
-  cancelled: "Cancelled; this is the best answer so far.",
+// what a run is called, and its colour: an answer is not simply "done"
+const OUTCOMES = {
+  answered: ["answered", "good"], unsupported: ["not supported", "warn"],
+  abstained: ["no answer", "warn"], budget_spent: ["budget ran out", "warn"],
+  not_credible: ["doubtful", "warn"], cancelled: ["cancelled", ""],
+};
+const STATES = {
+  queued: ["waiting", ""], running: ["under way", "live"], done: ["done", "good"],
+  failed: ["failed", "bad"], cancelled: ["cancelled", ""], broken: ["broken off", "bad"],
 };
 
-export const STATES = {
-  queued: "waiting", running: "under way", done: "done", failed: "failed",
-  cancelled: "cancelled", broken: "broken off",
-};
+export function outcomeOf({ state, answer }) {
+  const [text, tone] = (state === "done" && answer && OUTCOMES[answer.status]) || STATES[state];
+  return { text, tone };
+}
+
+export function Pill({ run }) {
+  const { text, tone } = outcomeOf(run);
+  return html`<span class=${`pill ${tone}`}>${text}</span>`;
+}
+
+// follow a run that is no question: indexing, or a download
+export function useRun(id, onEnd, onProgress) {
+  useEffect(() => {
+    if (!id) return undefined;
+    return follow(id, {
+      onEvent: () => {},
+      onState: (status) => onProgress(status.progress || {}),
+      onEnd,
+      onConnection: () => {},
+    });
+  }, [id]);
+}

@@ -15,6 +15,7 @@ export class Player {
     this.error = "";
     this.mode = "";
     this.wanted = null;
+    this.before = null; // where somebody was who went to see a citation
     for (const name of ["timeupdate", "play", "pause", "seeked", "loadeddata"]) {
       video.addEventListener(name, () => this.tick());
     }
@@ -67,7 +68,21 @@ export class Player {
     for (const listener of this.listeners) listener();
   }
 
+  // a stream is opened when somebody plays or seeks: it costs the server work
+  get idle() {
+    return !this.error && this.mode !== "" && this.mode !== "direct" && !this.stopping;
+  }
+
+  back() {
+    const { before } = this;
+    this.before = null;
+    this.seek(before);
+  }
+
   async seek(time, { play = false, until = null } = {}) {
+    // several citations in a row lead back to where the first of them was clicked
+    if (until == null) this.before = null;
+    else if (this.before == null) this.before = this.time;
     this.until = until;
     this.wanted = Math.max(0, time);
     this.tick();

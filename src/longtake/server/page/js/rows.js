@@ -3,12 +3,11 @@
 const lines = (list) => (list || []).map((each) => ({ start: each.start, end: each.end,
   text: each.text }));
 
-export function filmRows(timeline, blocks, hits) {
+export function filmRows(timeline, chapters, hits, found) {
   const rows = [];
-  if (blocks && blocks.length) {
-    const marks = blocks.map((each, n) => ({ start: each.start, end: each.end,
-      text: `part ${n + 1}` }));
-    rows.push({ key: "blocks", kind: "blocks", label: "Parts", marks });
+  if (chapters && chapters.length) {
+    const marks = chapters.map((each) => ({ start: each.start, end: each.end, text: each.title }));
+    rows.push({ key: "blocks", kind: "blocks", label: "Chapters", marks });
   }
   if (timeline && timeline.speech.length) {
     rows.push({ key: "speech", kind: "text", label: "Speech", marks: lines(timeline.speech),
@@ -22,6 +21,9 @@ export function filmRows(timeline, blocks, hits) {
     const marks = hits.hits.map((each) => ({ start: each.time, end: Math.max(each.time,
       each.segment.end), text: each.text || Object.keys(each.sources).join(", ") }));
     rows.push({ key: "hits", kind: "cited", label: "Search", marks });
+  }
+  if (found && found.length) {
+    rows.push({ key: "found", kind: "cited", label: "Found lines", marks: lines(found) });
   }
   return rows;
 }

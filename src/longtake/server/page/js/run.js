@@ -22,6 +22,7 @@ export class RunModel {
     this.draft = "";
     this.checking = false;
     this.passages = [];
+    this.disagree = new Set(); // texts of lines that contradict one another
     this.failure = null;
     this.started = null;
     this.status = null;
@@ -133,7 +134,9 @@ const HANDLERS = {
   },
   tool_called: row,
   noted(model, event, depth) {
-    if (event.label === "passages_found") model.passages = (event.data || {}).passages || [];
+    const data = event.data || {};
+    if (event.label === "passages_found") model.passages = data.passages || [];
+    if (event.label === "lines_disagree") (data.lines || []).forEach((text) => model.disagree.add(text));
     row(model, event, depth);
   },
   drafted(model, event) {

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useState } from "../vendor/preact-htm.js";
 import { frameURL } from "./api.js";
+import { clock } from "./format.js";
 import { Player } from "./player.js";
 
 // the player of a film, which redraws whoever uses it while it plays
@@ -39,8 +40,12 @@ function useKeys(player) {
 export function Screen({ video, player, facts }) {
   return html`
     <div class="screen" style=${{ aspectRatio: `${facts.width} / ${facts.height}` }}>
-      <video ref=${video} playsinline controls aria-label=${`Player: ${facts.name}`}
-        poster=${frameURL(facts.id, facts.duration * 0.15, 960)}></video>
+      <video ref=${video} playsinline controls=${!(player && player.idle)}
+        aria-label=${`Player: ${facts.name}`} poster=${frameURL(facts.id, facts.duration / 2, 960)}></video>
+      ${player && player.idle && html`<button class="play" aria-label="Play"
+        onClick=${() => player.toggle()}>▶</button>`}
+      ${player && player.before != null && player.paused && html`<button class="back"
+        onClick=${() => player.back()}>Back to ${clock(player.before)}</button>`}
       ${player && player.error && html`<p class="screen-note">${player.error}</p>`}
     </div>`;
 }

@@ -16,7 +16,9 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
   const [closed, setClosed] = useState(() => new Set());
   const [chosen, setChosen] = useState(null);
   const [pinned, setPinned] = useState(true);
-  const rows = useMemo(() => visible(model, closed), [model, version, closed]);
+  const [kind, setKind] = useState("");
+  const rows = useMemo(() => visible(model, closed, kind), [model, version, closed, kind]);
+  const stages = model.rows.filter((event) => event.kind === "step_began").map((event) => event.id);
 
   useLayoutEffect(() => {
     const observer = new ResizeObserver(([entry]) => setHeight(entry.contentRect.height));
@@ -65,6 +67,13 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
 
   return html`
     <div class="tree-wrap">
+      <div class="tree-tools" role="toolbar" aria-label="Which steps are shown">
+        ${FILTERS.map(([name, label]) => html`<button class="quiet" aria-pressed=${kind === name}
+          onClick=${() => setKind(name)}>${label}</button>`)}
+        <span class="spacer"></span>
+        ${stages.length > 0 && html`<button class="quiet" onClick=${() => setClosed(
+          new Set(closed.size ? [] : stages))}>${closed.size ? "Unfold" : "Fold stages"}</button>`}
+      </div>
       <div class="tree" ref=${box} role="tree" aria-label="Steps of the run" tabindex="0"
         onScroll=${onScroll} onKeyDown=${onKey} aria-activedescendant=${at >= first && at < last
           ? `row-${chosen}` : undefined}>
@@ -82,7 +91,10 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
     </div>`;
 }
 
-function visible(model, closed) {
+const FILTERS = [["", "All"], ["chat_called", "Calls"], ["frames_seen", "Frames"], ["scores_set", "Scores"]];
+
+function visible(model, closed, kind) {
+  if (kind) return model.rows.filter((event) => event.kind === kind);
   if (!closed.size) return model.rows;
   const hidden = new Set();
   return model.rows.filter((event) => {
@@ -170,6 +182,8 @@ function Detail({ event, run, onSeek, pictures, onClose }) {
   }, [event && event.id, run]);
   if (!event) return null;
   const shown = whole || event;
+  const seen = (shown.messages || []).flatMap((message) => message.parts || [])
+    .filter((part) => part.image).map((part) => ({ digest: part.image, time: part.time }));
   return html`
     <aside class="detail" aria-label="Details of the chosen row">
       <header><strong>${describe(event).title}</strong>
@@ -184,6 +198,8 @@ function Detail({ event, run, onSeek, pictures, onClose }) {
       ${shown.result && html`<h4>Result</h4><pre>${shown.result}</pre>`}
       ${(shown.messages || []).map((message) => html`
         <h4>${message.role}</h4><pre>${content(message)}</pre>`)}
+      ${seen.length > 0 && html`<h4>Pictures</h4>
+        <${Thumbs} frames=${seen} pictures=${pictures} onSeek=${onSeek} />`}
       ${event.kind === "noted" && html`<pre>${JSON.stringify(event.data, null, 2)}</pre>`}
       ${event.kind === "scores_set" && html`<p class="muted">${event.label}: ${event.values.length}
         values from ${Math.min(...event.values)} to ${Math.max(...event.values)}</p>`}

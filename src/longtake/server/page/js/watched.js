@@ -3,8 +3,9 @@
 import { html, useEffect, useState } from "../vendor/preact-htm.js";
 import { get, post } from "./api.js";
 import { Answer, Draft } from "./answer.js";
+import { GetVision } from "./ask.js";
 import { ago } from "./format.js";
-import { Bar, Meter, STATES, useAsync } from "./parts.js";
+import { Bar, Meter, Pill, outcomeOf, useAsync } from "./parts.js";
 import { RunModel } from "./run.js";
 import { Tree } from "./tree.js";
 
@@ -30,7 +31,7 @@ export function followUpOf(model) {
   return ask.carried ? `${ask.carried}\n${turn}` : turn;
 }
 
-export function Watched({ model, version, run, film, cited, onCite, onSeek, onFollowUp }) {
+export function Watched({ model, version, run, film, cited, about, onCite, onSeek, onFollowUp, onLook, go }) {
   const [now, setNow] = useState(Date.now() / 1000);
   const status = model.status || { state: "queued", progress: {} };
   const live = !model.ended;
@@ -47,6 +48,8 @@ export function Watched({ model, version, run, film, cited, onCite, onSeek, onFo
   const answer = whole ? model.answer : null;
   const usage = model.ended && status.answer ? status.usage : model.usage;
   const budget = (model.started && model.started.budget) || {};
+  // on a telephone the answer is what counts
+  const [wide] = useState(() => window.matchMedia("(min-width: 981px)").matches);
   const indexing = live && !model.started && Object.entries(status.progress || {});
   return html`
     <section class="run" aria-label="Run" data-state=${status.state} data-version=${version}>
@@ -54,7 +57,7 @@ export function Watched({ model, version, run, film, cited, onCite, onSeek, onFo
       ${carried && html`<details class="carried-shown"><summary>Carried from the conversation</summary>
         <p>${carried}</p></details>`}
       <div class="run-head" role="status">
-        <span class=${`pill ${status.state}`}>${STATES[status.state]}</span>
+        <${Pill} run=${status} />
         ${status.position > 0 && html`<span>place ${status.position} in the queue</span>`}
         ${!model.connected && live && html`<span class="note">reconnecting…</span>`}
         <span class="spacer"></span>
@@ -68,9 +71,19 @@ export function Watched({ model, version, run, film, cited, onCite, onSeek, onFo
         ${status.error}</p>`}
       ${film && live && !answer && html`<${Draft} model=${model} onSeek=${onSeek} />`}
       <${Answer} answer=${answer} film=${film} run=${model.ended ? run : null} cited=${cited}
-        sources=${status.sources} scope=${status.scope} onCite=${onCite} onFollowUp=${onFollowUp} />
+        record=${model.ended ? status : {}} disagree=${model.disagree} onCite=${onCite}
+        onFollowUp=${onFollowUp}>
+        ${film && (status.unseen || []).includes("the pictures") && answer && answer.status !== "answered"
+          && (about.vision ? html`<${GetVision} offer=${about.vision} onDone=${about.again} />`
+            : html`<div><button onClick=${onLook}>Look at the pictures</button></div>`)}
+      </${Answer}>
       <${Meter} usage=${usage} budget=${budget} seconds=${seconds} />
-      <${Tree} model=${model} version=${version} run=${run} onSeek=${onSeek} live=${live} />
+      <div class="trace"><a href=${`/trace/${run}`} onClick=${(event) => {
+          event.preventDefault();
+          go(`/trace/${run}`);
+        }}>Open in full</a>
+        <details open=${wide && live}><summary>Steps</summary>
+        <${Tree} model=${model} version=${version} run=${run} onSeek=${onSeek} live=${live} /></details></div>
     </section>`;
 }
 
@@ -84,8 +97,7 @@ export function History({ film, go, current, refresh }) {
   if (!entries.length) {
     return current ? null : html`<div class="state quiet-state">
       <h2>${film ? "Ask about this film" : "Ask all films"}</h2>
-      <p>You will see where the method looks, what it believes in each round and what it costs,
-        and every answer cites moments that you can play.</p></div>`;
+      <p>Every answer cites moments that you can play, or says that nothing supports it.</p></div>`;
   }
   const shown = all ? entries : entries.slice(0, FEW);
   return html`<section class="history" aria-label="Earlier questions"><h2>Earlier questions</h2>
@@ -103,12 +115,12 @@ function threads(runs, current) {
   const entries = [];
   const groups = new Map();
   for (const run of runs) {
-    if (run.kind === "index" || run.id === current) continue;
+    if (["index", "pull"].includes(run.kind) || run.id === current) continue;
     const { question } = run.ask;
     const said = run.answer && (run.answer.choice ? `${run.answer.choice}. ` : "") + run.answer.text;
     if (!run.group) {
       entries.push({ href: `/run/${run.id}`, question, created: run.created,
-        text: `${said || STATES[run.state]} · ${run.ask.method}` });
+        text: `${said || outcomeOf(run).text} · ${run.ask.method}` });
     } else if (!groups.has(run.group)) {
       const entry = { href: `/compare/${run.group}`, question, created: run.created, methods: 0 };
       groups.set(run.group, entry);
