@@ -131,7 +131,8 @@ class JobWorker:
                 _index(footage, listener)
                 self._library.enter(footage.path)
                 # kept with the film, so that whoever opens it need not wait
-                make_overview(footage)
+                if any(footage.known_lines()):
+                    make_overview(footage)
             return Outcome()
         # indexed here, with progress, rather than inside the first search of the method
         if isinstance(footage, Film) and job.ask.index_first:

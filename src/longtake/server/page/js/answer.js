@@ -22,7 +22,7 @@ export function Answer({ answer, film, record = {}, disagree, run, cited, onCite
   return html`
     <section class="answer" aria-label="Answer" aria-live="polite">
       <p class=${`answer-text ${said.length > 160 ? "long" : ""}`}>${parts.length
-        ? parts.map((claim) => html`<span>${claim.text}${claim.citations.map(mark)} </span>`)
+        ? parts.map((claim) => html`<span>${claim.text}</span>${claim.citations.map(mark)} `)
         : scope ? "In no film" : "No answer"}</p>
       ${record.outcome && html`<p class="note">${sentence(record.outcome)}</p>`}
       ${answer.reason && answer.reason !== record.outcome
