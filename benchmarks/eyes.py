@@ -1,12 +1,12 @@
 """Methods on a film with a vision model of real size: calls, tokens, seconds, pictures a second.
 
     python benchmarks/eyes.py TOKENIZER.json [--size 3b|tiny] [--world FOLDER] [--out FILE.json]
-                              [--seconds 600] [--runs METHOD[/SHOW] …]
+                              [--seconds 600] [--runs METHOD[/SHOW][*N] …]
 
 The model has the shape of Qwen2.5-VL-3B and random weights, so **its answers mean nothing**; what
 is measured is the way there. It sees each picture and each clip with its own vision encoder, behind
 an OpenAI-compatible server in this process. Replies are held to their schema: texts are a few
-words, numbers and choices are the likeliest of those allowed. The film is one of the laboratory.
+words, numbers and choices are drawn by the model's odds. The film is one of the laboratory.
 Estimates are compared with what the model counted: of every prompt (which budgets reserve), and of
 the whole question (the most that a method can use, which ``ask`` and the page show).
 """
@@ -24,6 +24,7 @@ import tempfile
 import threading
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -47,14 +48,22 @@ from longtake.config.entries import OpenAIEntry
 from longtake.lab.film import make_world, write_world
 from longtake.llm.budget import Hold, Ledger
 from longtake.runner.assignment import ModelAssignment
-from longtake.runner.estimate import estimate
+from longtake.runner.estimate import estimate, total
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
 from longtake.types import Question, Usage
 
 SIZES = {
     # config.json of Qwen/Qwen2.5-VL-3B-Instruct
-    "3b": ({"hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36}, {}),
+    "3b": (
+        {"hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36},
+        {
+            "depth": 32,
+            "hidden_size": 1280,
+            "intermediate_size": 3420,
+            "fullatt_block_indexes": [7, 15, 23, 31],
+        },
+    ),
     "tiny": (
         {"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2},
         {"depth": 4, "hidden_size": 64, "intermediate_size": 128, "fullatt_block_indexes": [3]},
@@ -68,8 +77,8 @@ TEXT = {
     "rms_norm_eps": 1e-6,
     "tie_word_embeddings": True,
 }
-RUNS = ["videoagent", "a4vl", "uniform", "uniform/sheets", "uniform/video"]
-RUNS += ["symphony", "a4vl/video", "lvagent/video"]
+RUNS = ["videoagent", "symphony*3", "a4vl", "uniform", "uniform/sheets", "uniform/video"]
+RUNS += ["a4vl/video", "lvagent/video"]
 CONTEXT = 32768
 WORDS = 10
 """Tokens of a text in a reply."""
@@ -141,6 +150,14 @@ class VisionModel:
         ids += self.encode("<|im_start|>assistant\n")
         return ids, {name: torch.cat(parts).to(self.device) for name, parts in seen.items()}
 
+    def warm_up(self) -> None:
+        """See something once, since the first time takes longer."""
+        file = io.BytesIO()
+        Image.new("RGB", (480, 270)).save(file, "JPEG")
+        url = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
+        part = {"type": "image_url", "image_url": {"url": url}}
+        Writer(self, *self.prompt([{"role": "user", "content": [part]}])).words(3)
+
 
 def clip_frames(data: bytes) -> np.ndarray:
     """Some frames of a clip, at least two."""
@@ -189,7 +206,7 @@ class Writer:
         self.out.append(token)
 
     def choose(self, texts: list[str]) -> None:
-        """Write the likeliest of some texts, token by token."""
+        """Write one of some texts, drawn token by token."""
         left = [self.eyes.encode(text) for text in texts]
         place = 0
         while True:
@@ -199,8 +216,9 @@ class Writer:
                 return
             token = allowed[0]
             if len(allowed) > 1:
-                scores = self.scores()
-                token = max(allowed, key=lambda each: float(scores[each]))
+                # drawn, because the likeliest of random weights is always the same
+                odds = self.scores()[allowed].float().softmax(-1).cpu()
+                token = allowed[int(torch.multinomial(odds, 1))]
             self.take(token)
             left = [tokens for tokens in left if tokens[place] == token]
             place += 1
@@ -285,7 +303,8 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(json.loads(self.rfile.read(int(self.headers["content-length"]))))
         except Exception as error:  # told to the client and shown here
             traceback.print_exc()
-            self.send(500, {"error": {"message": repr(error)[:300]}})
+            with suppress(OSError):  # who asked may be gone
+                self.send(500, {"error": {"message": repr(error)[:300]}})
 
     def reply(self, body: dict[str, Any]) -> None:
         """A reply."""
@@ -340,26 +359,33 @@ class Recorder:
 
 
 def measure(
-    name: str, session: Session, film: Any, question: Question, limit: float
+    name: str, session: Session, film: Any, questions: list[Question], limit: float
 ) -> dict[str, Any]:
-    """Ask once; what was estimated and what was used."""
+    """Ask, ``symphony*3`` the first three questions; what was estimated and what was used."""
+    name, _, number = name.partition("*")
+    questions = questions[: int(number or 1)]
     method_name, _, show = name.partition("/")
     entry = replace(session.settings.models["eyes"], show=show or "pictures")
-    budget = replace(session.settings.budget, seconds=max(1.0, limit))
+    budget = replace(session.settings.budget, seconds=limit / len(questions))
     settings = replace(session.settings, models={"eyes": entry}, budget=budget)
     session = replace(session, settings=settings)
     method = session.method(method_name)
-    most = estimate(method, film.duration, question, session.run(method, film), check=True)
+    run = session.run(method, film)
+    bounds = [estimate(method, film.duration, each, run, check=True) for each in questions]
+    most = total(name, bounds)
     recorder.calls.clear()
     Handler.looking = 0.0
+    torch.manual_seed(0)
     began = time.perf_counter()
-    result = session.answer(method_name, film, question)
-    seconds = time.perf_counter() - began
-    used, calls = result.usage, list(recorder.calls)
+    used, states = Usage(), []
+    for question in questions:
+        result = session.answer(method_name, film, question)
+        used, states = used + result.usage, [*states, result.answer.status]
+    seconds, calls = time.perf_counter() - began, list(recorder.calls)
     over = [(guess, real.tokens_in) for guess, real in calls if real.tokens_in > guess]
     return {
-        "run": name,
-        "status": result.answer.status,
+        "run": f"{name}, {len(questions)} questions" if number else name,
+        "states": states,
         "seconds": round(seconds, 1),
         "calls": used.calls,
         "pictures": used.frames,
@@ -397,7 +423,8 @@ def main() -> None:
     parser.add_argument("--world", type=Path, help="a folder of 'longtake lab make'")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--seconds", type=float, default=600, help="for everything together")
-    parser.add_argument("--runs", nargs="+", default=RUNS, metavar="METHOD[/SHOW]")
+    parser.add_argument("--each", type=float, default=600, help="for one run")
+    parser.add_argument("--runs", nargs="+", default=RUNS, metavar="METHOD[/SHOW][*N]")
     args = parser.parse_args()
     started = began = time.perf_counter()
     Handler.eyes = VisionModel(args.size, args.tokenizer)
@@ -405,6 +432,7 @@ def main() -> None:
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     print(f"{parameters / 1e9:.2f} billion parameters on {device}, transformers", end=" ")
     print(f"{sys.modules['transformers'].__version__}, {time.perf_counter() - began:.1f} s")
+    Handler.eyes.warm_up()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
@@ -424,15 +452,18 @@ def main() -> None:
         )
         session = Session(settings, ModelAssignment(("eyes",), replies=False))
         film = open_film(world / "film.mp4", settings, subtitles=world / "film.srt")
-        asked = json.loads((world / "questions.json").read_text())["questions"][0]
-        question = Question(asked["question"], tuple(asked["options"]))
+        questions = []
+        for asked in json.loads((world / "questions.json").read_text())["questions"]:
+            questions.append(Question(asked["question"], tuple(asked["options"])))
         began = time.perf_counter()
         film.embeddings()
         print(f"film of {film.duration:.0f} s indexed in {time.perf_counter() - began:.1f} s")
         rows = []
         for name in args.runs:
             left = args.seconds - (time.perf_counter() - started)
-            rows.append(measure(name, session, film, question, left))
+            if left < 5:
+                break
+            rows.append(measure(name, session, film, questions, min(left, args.each)))
             print(json.dumps(rows[-1]), flush=True)
             if args.out:
                 args.out.write_text(json.dumps(rows, indent=1))

@@ -125,6 +125,38 @@ def test_a_reply_about_pictures_keeps_to_its_schema(chat: Chat) -> None:
     assert reply.usage.frames == 2
 
 
+def test_sheets_save_tokens_and_their_order_matters(qwen: VisionModel, folder: Path) -> None:
+    """At the same limit of pixels, which a picture of its own uses up and a tile shares."""
+    pixels = 224 * 224
+    chats = {
+        show: open_tiny(qwen, folder, max_pixels=pixels, show=show)
+        for show in ("pictures", "sheets")
+    }
+    shown = {
+        "pictures": [Image(picture(n, 224, 224).frame, pixels) for n in range(9)],
+        "sheets": [Image(picture(n, 224, 224).frame, pixels // 9) for n in range(9)],
+    }
+    alone, together = (show(chats[way], *shown[way]) for way in ("pictures", "sheets"))
+    assert together.usage.frames == alone.usage.frames == 9
+    assert 2 * together.usage.tokens_in < alone.usage.tokens_in
+    turned = show(chats["sheets"], *reversed(shown["sheets"]))
+    assert turned.odds != pytest.approx(together.odds, rel=0.001)
+
+
+def test_a_runtime_without_a_decoder_for_videos_gets_pictures(
+    qwen: VisionModel, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """llama.cpp decodes videos with the programs of FFmpeg, which are not on the path here."""
+    monkeypatch.setenv("PATH", str(folder))
+    chat = open_tiny(qwen, folder, show="video", context=2048)
+    with listening() as heard:
+        reply = show(chat, *map(picture, range(3)))
+    assert [note.data["feature"] for note in heard.notes("left_out")] == ["input_video"]
+    assert reply.usage.frames == 3
+    plain = open_tiny(qwen, folder, context=2048)
+    assert reply.odds == pytest.approx(show(plain, *map(picture, range(3))).odds, rel=1e-3)
+
+
 def test_too_many_pictures_and_too_long_a_prompt_are_told_apart(
     qwen: VisionModel, folder: Path
 ) -> None:

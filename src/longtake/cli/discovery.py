@@ -207,7 +207,8 @@ def show_report(report: ProbeReport) -> None:
     if report.reachable:
         click.echo(f"  JSON schema  {words[report.json_schema]}  {report.reply!r}")
         _show_form(report)
-        click.echo(f"  vision       {words[report.vision]}")
+        dropped = ": pictures are accepted and left out" if report.drops_pictures else ""
+        click.echo(f"  vision       {words[report.vision]}{dropped}")
         click.echo(f"  context      {report.context or 'unknown'}")
         click.echo(f"  latency      {report.seconds} s for a short reply")
         if report.reading and report.writing:

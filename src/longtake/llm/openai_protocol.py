@@ -262,7 +262,8 @@ def _wire_parts(parts: Sequence[Part], show: str) -> list[dict[str, Any]]:
 def _together(shown: Sequence[Image], show: str) -> list[dict[str, Any]]:
     """Frames as one sheet or one video, after words that say what it is."""
     frames, pixels = [image.frame for image in shown], shown[0].max_pixels
-    stretch = Segment(shown[0].time, shown[-1].time)
+    times = [image.time for image in shown]
+    stretch = Segment(min(times), max(times))  # a step may show them in another order
     if show == "sheets":
         sheet = contact_sheet(frames, pixels * len(shown))
         words = phrase("shared", "contact_sheet", number=len(shown), stretch=stretch)

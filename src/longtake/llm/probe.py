@@ -71,6 +71,7 @@ def _preferred(chat: Chat, question: Question) -> dict[str, float]:
 QUESTION = "Which of these is an animal: a stone, a horse, a spoon?"
 # JSON mode is refused by some servers unless the prompt asks for JSON
 IN_JSON = f"{QUESTION} Reply in JSON."
+COLOUR = "Which colour fills this picture? Reply with one word."
 SCHEMA = {
     "type": "object",
     "properties": {"animal": {"type": "string", "enum": ["stone", "horse", "spoon"]}},
@@ -101,6 +102,8 @@ class ProbeReport:
     """The reply that should follow the schema."""
     vision: bool | None = None
     """Whether it named the colours of pictures."""
+    drops_pictures: bool = False
+    """Whether its server accepts pictures and leaves them out."""
     context: int | None = None
     problem: str = ""
     form: str = ""
@@ -154,6 +157,10 @@ def _negotiate(chat: Chat, capabilities: Capabilities | None) -> None:
 def _described(report: ProbeReport, chat: Chat, capabilities: Capabilities | None) -> ProbeReport:
     """The report with everything that takes further questions."""
     report = replace(report, vision=_sees(chat), context=_context(chat))
+    if report.vision is False and _drops_pictures(chat):
+        report = replace(report, drops_pictures=True)
+        if capabilities is not None:
+            capabilities.learn(vision=False)
     if capabilities is None:
         return replace(report, json_schema=_fits(report.reply))
     offered = _offers_letters(chat, capabilities)
@@ -208,9 +215,7 @@ def _sees(chat: Chat) -> bool | None:
         return False
     # two colours, because a blind model may guess one
     for colour, rgb in (("red", (220, 20, 20)), ("blue", (20, 20, 220))):
-        picture = Image(Frame(0.0, np.full((224, 224, 3), rgb, np.uint8)))
-        question = "Which colour fills this picture? Reply with one word."
-        message: Message = say("user", picture, question)
+        message: Message = say("user", _filled(rgb), COLOUR)
         try:
             # enough for models that think before they reply
             answer_text = chat.complete([message], Options(max_tokens=512)).text.lower()
@@ -219,6 +224,20 @@ def _sees(chat: Chat) -> bool | None:
         if colour not in answer_text:
             return False
     return True
+
+
+def _drops_pictures(chat: Chat) -> bool:
+    """Whether a prompt does not grow with a picture, as with text models of ``transformers``."""
+    prompts = say("user", COLOUR), say("user", _filled((20, 220, 20)), COLOUR)
+    try:
+        plain, shown = (chat.complete([each], Options(max_tokens=1)).usage for each in prompts)
+    except ModelError:
+        return False  # refused, which is said
+    return 0 < shown.tokens_in <= plain.tokens_in
+
+
+def _filled(rgb: tuple[int, int, int]) -> Image:
+    return Image(Frame(0.0, np.full((224, 224, 3), rgb, np.uint8)))
 
 
 def _context(chat: Chat) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
@@ -36,10 +37,14 @@ from longtake.video.container import (
 )
 from longtake.video.packets import UNKNOWN, DecodeRun, PacketTable, plan, spans
 from longtake.video.remote import RemotePath
+from longtake.video.tone import is_hdr, tone_mapped
 
 
 def to_pixels(frame: VideoFrame, *, width: int | None, rotation: int, aspect: float) -> Pixels:
-    """Convert a frame to RGB as it is displayed: upright, square pixels, at most ``width`` wide."""
+    """Convert a frame to RGB as it is displayed: upright, square pixels, at most ``width`` wide.
+
+    Of interlaced frames one field is shown, and HDR is mapped to what ordinary screens show.
+    """
     quarter = rotation // 90 % 4
     square_width = frame.width * aspect
     # scaling comes before turning, so a limit on the upright width may apply to the stored height
@@ -53,11 +58,30 @@ def to_pixels(frame: VideoFrame, *, width: int | None, rotation: int, aspect: fl
 
 
 def _scaled(frame: VideoFrame, width: int, height: int) -> Pixels:
+    hdr = is_hdr(frame.color_trc)
     if nvdec.is_on_gpu(frame):
-        return nvdec.to_pixels(frame, width=width, height=height)
-    scaled = frame.reformat(width, height, format="rgb24", interpolation=Interpolation.AREA)
-    rgb: Pixels = scaled.to_ndarray()  # type: ignore[assignment]
-    return rgb
+        rgb = nvdec.to_pixels(frame, width=width, height=height)
+        return tone_mapped(rgb.astype(np.uint16) * 257, frame.color_trc) if hdr else rgb
+    source = _one_field(frame) if frame.interlaced_frame else frame
+    form = "rgb48le" if hdr else "rgb24"
+    scaled = source.reformat(width, height, format=form, interpolation=Interpolation.AREA)
+    pixels = scaled.to_ndarray()
+    return tone_mapped(pixels, frame.color_trc) if hdr else pixels  # type: ignore[arg-type, return-value]
+
+
+def _one_field(frame: VideoFrame) -> VideoFrame:
+    """The upper field, half as high: the two show moments that are a fiftieth of a second apart."""
+    graph = av.filter.Graph()
+    source = graph.add_buffer(
+        width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1)
+    )
+    field = graph.add("field", "type=top")
+    sink = graph.add("buffersink")
+    source.link_to(field)
+    field.link_to(sink)
+    graph.configure()
+    graph.push(frame)
+    return graph.pull()  # type: ignore[return-value]
 
 
 def display_size(width: int, height: int, rotation: int, aspect: float) -> tuple[int, int]:

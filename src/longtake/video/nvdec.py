@@ -83,7 +83,9 @@ def to_pixels(frame: VideoFrame, *, width: int, height: int) -> Pixels:
 
     # the decoder writes on the default stream, which orders its work before ours
     with torch.inference_mode():
-        luma, chroma = (_plane(plane) for plane in frame.planes)
+        # of interlaced frames, every other line: one field
+        lines = 2 if frame.interlaced_frame else 1
+        luma, chroma = (_plane(plane)[::lines] for plane in frame.planes)
         deep = luma.dtype == torch.uint16
         full = frame.color_range == _FULL_RANGE
         y = _resized(luma[None, None].float(), width, height)[0, 0]

@@ -65,6 +65,22 @@ def test_probe_tells_blind_from_seeing_and_free_text_from_json() -> None:
     assert (report["json_schema"], report["vision"], report["context"]) == (False, False, None)
 
 
+@pytest.mark.parametrize("dropped", [True, False])
+def test_probe_notices_a_server_that_leaves_pictures_out(dropped: bool) -> None:
+    """As ``transformers serve`` does for text models."""
+
+    def act(request: Request) -> Send:
+        grown = 0 if dropped else 64 * str(request.body).count("image_url'")
+        return completion("A horse.", prompt_tokens=20 + grown)
+
+    with serve(act) as served:
+        ran = CliRunner().invoke(root, ["models", "probe", f"{served.url}#m"])
+        text = "  vision       no" + (": pictures are accepted and left out" if dropped else "")
+        assert text in ran.stdout.splitlines()
+        asked = CliRunner().invoke(root, ["models", "probe", f"{served.url}#m", "--json"])
+    assert json.loads(asked.stdout)["drops_pictures"] is dropped
+
+
 def test_probe_of_a_model_that_is_not_there() -> None:
     with serve(lambda _: completion("")) as served:
         pass
