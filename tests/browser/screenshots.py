@@ -88,7 +88,7 @@ def take(browser: Browser, enter: str, question: LabQuestion) -> None:
     page.get_by_role("heading", name="harbour.mp4").wait_for()
     open_film(page, home)
     page.get_by_role("button", name="Index now").click()
-    page.locator(".layers .mark.good").nth(3).wait_for()
+    page.get_by_role("heading", name="Indexed").wait_for()
     ask(page, question, "videodetective", SLOW)
     page.get_by_role("button", name="Ask", exact=True).click()
     page.locator(".track.heat").nth(3).wait_for()

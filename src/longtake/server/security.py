@@ -11,6 +11,7 @@ before it reaches a route:
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import math
@@ -19,6 +20,7 @@ import secrets
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import NamedTuple
@@ -232,7 +234,12 @@ class Guard:
         elif scope["path"] == "/enter":
             await self._enter(scope)(scope, receive, guarded_send)
         else:
-            await self._app(scope, counted_receive, guarded_send)
+            try:
+                await self._app(scope, counted_receive, guarded_send)
+            except asyncio.CancelledError:
+                # the server ends while it streams: the response ends too, which is no error
+                with suppress(Exception):
+                    await send({"type": "http.response.body", "body": b""})
 
     def refusal(self, scope: Scope) -> Refusal | None:
         """Why a request is turned away; ``None`` if it is not."""

@@ -16,7 +16,7 @@ from longtake.errors import ConfigError
 from longtake.server.app import create_app
 from longtake.server.films import NoSuchFilm, ServedFilms, film_id
 from longtake.server.options import ServeOptions
-from longtake.server.security import SHORTEST_TOKEN, AccessKeys, open_keys, token_file
+from longtake.server.security import SHORTEST_TOKEN, AccessKeys, Guard, open_keys, token_file
 
 HOME = "http://127.0.0.1:8750"
 TOKEN = "t" * 32
@@ -294,3 +294,32 @@ def test_the_spending_limit_is_positive_and_finite(options, limit):
         replace(options, max_spend=limit)
     with pytest.raises(ConfigError, match="positive and finite"):
         BudgetSettings(cost=limit)
+
+
+def test_a_stream_that_the_servers_end_interrupts_just_ends(keys):
+    sent = []
+
+    async def endless(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.Event().wait()
+
+    async def send(message):
+        sent.append(message)
+
+    async def interrupted():
+        headers = [
+            (b"host", b"127.0.0.1:8750"),
+            (b"authorization", f"Bearer {keys.token}".encode()),
+        ]
+        scope = {"type": "http", "method": "GET", "path": "/api/v1/films", "headers": headers}
+        task = asyncio.ensure_future(
+            Guard(endless, keys, ("127.0.0.1:8750",), "")(scope, None, send)
+        )
+        while not sent:
+            await asyncio.sleep(0)
+        task.cancel()
+        await task
+
+    # raised, it would be logged as a bug, with its traceback
+    asyncio.run(interrupted())
+    assert sent[-1] == {"type": "http.response.body", "body": b""}
