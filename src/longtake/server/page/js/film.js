@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 import { frameURL, get, post, url } from "./api.js";
 import { AskBox } from "./ask.js";
-import { bytes, clock } from "./format.js";
+import { bytes, clock, sourcesOf } from "./format.js";
 import { Bar, Loading, Trouble, useAsync, useModel, useRun } from "./parts.js";
 import { Screen, usePlayer } from "./screen.js";
 import { Timeline } from "./timeline.js";
@@ -161,7 +161,7 @@ function Search({ film, onHits, hits, onSeek, indexed }) {
       ${hits.hits.map((hit) => html`<li><button class="hit" onClick=${() => onSeek(hit.time)}>
         <img loading="lazy" alt="" src=${frameURL(film, hit.time, 160)} />
         <span><strong>${clock(hit.time)}</strong>
-          <span class="muted small"> ${Object.keys(hit.sources).join(", ")}${hit.sure ? "" : ", unsure"}</span>
+          <span class="muted small"> ${sourcesOf(Object.keys(hit.sources), hit.sure)}</span>
           ${hit.text && html`<br /><q>${hit.text}</q>`}</span></button></li>`)}
       ${hits.hits.length === 0 && html`<li class="empty">Nothing fits.</li>`}
     </ol>`}`;

@@ -47,5 +47,10 @@ export function ago(unix) {
   return new Date(unix * 1000).toLocaleDateString();
 }
 
+const SOURCES = { picture: "picture", speech: "said", onscreen: "on screen", meaning: "alike in meaning" };
+// where a search found something
+export const sourcesOf = (names, sure) =>
+  [...names.map((name) => SOURCES[name] || name), ...(sure ? [] : ["unsure"])].join(", ");
+
 export const words = (name) => name.replaceAll("_", " ");
 export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;

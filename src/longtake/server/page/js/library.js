@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { frameURL, get, post } from "./api.js";
 import { AskBox } from "./ask.js";
 import { Folders } from "./films.js";
-import { clock, plural } from "./format.js";
+import { clock, plural, sourcesOf } from "./format.js";
 import { Loading, Trouble, useAsync, useModel } from "./parts.js";
 import { Screen, usePlayer } from "./screen.js";
 import { History, Watched, followUpOf, useWatched } from "./watched.js";
@@ -117,7 +117,7 @@ function Group({ film, moments, onPlay, go }) {
         onClick=${() => onPlay(film.id, each.time, Math.max(each.segment.end, each.time + 2))}>
         <img loading="lazy" alt="" src=${frameURL(film.id, each.time, 160)} />
         <span><strong>${clock(each.time)}</strong>
-          <span class="muted small"> ${each.sources.join(", ")}${each.sure ? "" : ", unsure"}</span>
+          <span class="muted small"> ${sourcesOf(each.sources, each.sure)}</span>
           ${each.text && html`<br />${each.described ? `perhaps ${each.text}`
             : html`<q>${each.text}</q>`}`}
           ${each.copies.map(([name, time]) => html`<br /><span class="muted small">also in ${name},
