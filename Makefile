@@ -17,12 +17,18 @@ help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 # Made anew whenever what is to be installed changes.
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@echo "installing longtake into $(VENV) (0.8 GB)"
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/.ready: $(VENV)/.installed
+	@echo "installing what tests and extras need (1 GB more)"
 	$(PIP) install --constraint constraints.txt --editable ".[test,lint,speech,report,serve,mcp,otel,parquet]"
 	touch $@
 
-demo: $(VENV)/.ready  ## make a film, index it, show what was found
+demo: $(VENV)/.installed  ## make a film, index it, ask about it: needs no extras
 	$(BIN)/python examples/demo.py
 
 # Three processes on two cores: tests also wait for servers, clocks and kills.

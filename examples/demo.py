@@ -1,12 +1,14 @@
-"""Ask three questions about a film that is made here, with the built-in models.
+"""Ask four questions about a film that is made here, with the built-in models.
 
     make demo            # or: python examples/demo.py --seed 11
     python examples/demo.py --seeds 5     # five films, and a table of scores
 
 The film is a short guided tour: title cards are drawn into the picture and read by the built-in
-reader, the narration comes as subtitles beside the film. Two of the questions are answered there;
-the third asks for something that only eyes could tell, and the right reply is that it was not found
-in what can be heard or read. The exit code is 0 if every question ran to its end.
+reader, the narration comes as subtitles beside the film. The first question, for the moments at
+which a place is named, needs no language model, so that it is answered before one is downloaded.
+Two of the others are answered in the film; the last asks for something that only eyes could tell,
+and the right reply is that it was not found in what can be heard or read. The exit code is 0 if
+every question ran to its end.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from longtake.video.clip import write_film
 
 MODEL = "local/qwen2.5-1.5b"
 SIZE, FPS, SCENE = (640, 360), 10, 12
+BEGAN = time.perf_counter()
 NEAR = 5.0
 """Seconds within which a citation counts as at the evidence."""
 
@@ -171,29 +174,42 @@ def near(answer: dict, riddle: Riddle) -> int:
     )
 
 
-def show(answer: dict, riddle: Riddle, seconds: float) -> None:
+def say(step: str) -> None:
+    """Tell what happens next, and when."""
+    print(f"[{time.perf_counter() - BEGAN:3.0f} s] {step}", flush=True)
+
+
+def show(answer: dict, riddle: Riddle) -> None:
     """Print what was expected and what came."""
     expected = riddle.answer or "(nothing in the film says or shows it in words)"
     print(f"  expected {expected}")
     print(f"  given    {answer['text'] or answer['reason']}")
     for each in answer["evidence"]:
         print(f"    [{clock(each['start'])}] {each['source']}: {each['text'][:100]}")
-    print(f"    {answer['usage']['calls']} calls, {seconds:.0f} s", flush=True)
+    used = answer["usage"]
+    print(f"    {used['calls']} calls, {used['seconds']:.0f} s", flush=True)
 
 
 def play(seed: int) -> tuple[int, int, int, float]:
-    """One film and its questions: right answers, citations, those near, and the slowest answer."""
+    """One film and its riddles: right answers, citations, those near, and the slowest answer."""
     stops = tour(seed)
     right = cited = close = 0
     slowest = 0.0
     with tempfile.TemporaryDirectory() as folder:
+        say("making a film of 48 s: title cards, and a narration as subtitles")
         film = write_tour(stops, Path(folder), seed)
-        longtake("index", str(film))
+        say("a first question, which needs no language model; the film is indexed for it, once")
+        mentions = Riddle(f"List every time that the {stops[0].place} is mentioned.")
+        show(ask(film, mentions), Riddle(mentions.text, "in the first twelve seconds"))
+        say("the language model: 1.1 GB, once")
+        if longtake("models", "pull", MODEL).returncode:
+            sys.exit(1)
+        say("three questions; the last asks for what nobody says or writes")
         for riddle in riddles(stops, seed):
             began = time.perf_counter()
             answer = ask(film, riddle)
             seconds = time.perf_counter() - began
-            show(answer, riddle, seconds)
+            show(answer, riddle)
             right += is_right(answer, riddle)
             cited += len(answer["evidence"])
             close += near(answer, riddle)
@@ -202,22 +218,19 @@ def play(seed: int) -> tuple[int, int, int, float]:
 
 
 def main() -> int:
-    """Download the model once, make films, and ask."""
+    """Make films, ask, and download the model once on the way."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=7, help="of the first film and its questions")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="number of films")
     options = parser.parse_args()
-    if longtake("models", "pull", MODEL).returncode:
-        return 1
-    began = time.perf_counter()
     rows = [(seed, *play(seed)) for seed in range(options.seed, options.seed + options.seeds)]
     print("\nseed  right  citations near  slowest")
     for seed, right, cited, close, slowest in rows:
         print(f"{seed:4}  {right} of 3  {close} of {cited:<10}  {slowest:5.0f} s")
     right, cited, close = (sum(row[place] for row in rows) for place in (1, 2, 3))
     print(f"{right} of {3 * len(rows)} right, {close} of {cited} citations within {NEAR:.0f} s")
-    print(f"{time.perf_counter() - began:.0f} s after the download")
-    print('Now try your own film: longtake ask FILM "What is it about?"')
+    say("done")
+    print('Now try your own film: longtake FILM "What is it about?"')
     return 0
 
 

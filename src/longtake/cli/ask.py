@@ -306,7 +306,10 @@ def ask(
         film = open_film(paths[0], session.settings, subtitles=subtitles)
         # outputs are checked before any work is done for them
         outputs.check((paths[0], film.subtitle_file, session.assignment.team))
-    check_models(session, ask_options.roles)
+    # occurrences of words are found without a model: the weights of the built-in one may be missing
+    built_in = method == Lookup.name and not session.assignment.models
+    if not built_in or not all(map(asks_for_words, parsed)):
+        check_models(session, ask_options.roles)
     if several:
         return ask_several(ask_options, paths, parsed, kind)
     if outputs.trace is None and wants_first_look(ask_options, film, parsed[0]):

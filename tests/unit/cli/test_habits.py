@@ -259,3 +259,16 @@ def test_completion(run, monkeypatch):
     monkeypatch.setenv("COMP_WORDS", "longtake ask fil")
     monkeypatch.setenv("COMP_CWORD", "2")
     assert "file,fil" in run()[1]
+
+
+def test_occurrences_need_no_weights_of_the_built_in_model(run, film, tmp_path, monkeypatch):
+    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
+    copy = tmp_path / "film.mp4"
+    shutil.copy(film, copy)
+    lines = "1\n00:00:01,000 --> 00:00:02,000\nThe walrus sings.\n"
+    copy.with_suffix(".srt").write_text(lines)
+    code, out, err = run("ask", copy, "List every time that a walrus is mentioned.")
+    assert code == 0, err
+    assert "“The walrus sings.”" in out
+    code, _, err = run("ask", copy, "Who sings?")
+    assert (code, "not downloaded yet" in err) == (4, True), err
