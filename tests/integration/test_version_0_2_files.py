@@ -95,6 +95,24 @@ def test_run_folder_is_reported(run, old):
     assert "videoagent" in out
 
 
+@pytest.mark.parametrize("stated", [2, None, "1"])
+def test_run_folder_of_another_format_is_refused(run, old, stated):
+    spec = old / "run" / "spec.json"
+    spec.write_text(json.dumps({**json.loads(spec.read_text()), "format": stated}))
+    code, out, err = run("report", old / "run", "--json")
+    assert (code, out) == (2, "")
+    assert f"format {stated!r}; this longtake reads format 1" in err
+
+
+def test_settings_under_their_former_names_work_with_a_warning(run, old):
+    file = old / "config" / "longtake" / "config.toml"
+    file.write_text('[perception]\nlooks = "dinov2-small"\n')
+    code, _, err = run("doctor", "--json")
+    assert code == 0, err
+    assert "looks" in err
+    assert "scene_encoder" in err
+
+
 def test_trace_is_run_again_and_settings_that_are_gone_are_named(run, old):
     """Slow: what this version perceives is indexed anew."""
     lines = [json.loads(line) for line in (old / "trace.jsonl").read_text().splitlines()]

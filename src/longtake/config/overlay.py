@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import sys
 import typing
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -96,6 +97,12 @@ def overlay(
 _type_hints = functools.cache(typing.get_type_hints)
 
 
+@functools.cache
+def _warn(text: str) -> None:
+    """Tell the user, once."""
+    print(f"longtake: {text}", file=sys.stderr)
+
+
 def _overlay(
     base: T, values: Mapping[str, Any], origin: Origin, path: str, also: Iterable[str] = ()
 ) -> T:
@@ -110,6 +117,10 @@ def _overlay(
     for written, value in values.items():
         key = new_names.get(written, written)
         name = f"{path}{key}"
+        if key != written:
+            _warn(
+                f"{origin.source}: {path}{written} is now {name}; the former name works until 0.4"
+            )
         if key not in fields:
             known = {f"{path}{each}" for each in fields} | set(also)
             raise unknown("key", name, known, where=origin.source)

@@ -29,7 +29,7 @@ from longtake._util.process_pool import (
 from longtake.config import Settings
 from longtake.errors import LongtakeError
 from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion, VideoSource
-from longtake.evals.runs import ResultFigures, RunFolder
+from longtake.evals.runs import FORMAT, ResultFigures, RunFolder
 from longtake.evals.scoring import Citations, Rate, accuracy, measure_citations, sound
 from longtake.footage.plain import FootageWithout
 from longtake.llm.catalog import ModelCatalog
@@ -239,6 +239,7 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
         digests = dict(prompts.digests())
     return {
         "longtake": __version__,
+        "format": FORMAT,
         "preset": solver.preset,
         "ablation": solver.ablation,
         # nothing rather than an empty list, as in runs from before it was kept

@@ -18,6 +18,8 @@ from longtake.errors import RunError
 SPEC, RESULTS = "spec.json", "results.jsonl"
 SPEC_KEYS = {"benchmark", "method", "models", "questions", "seed"}
 """Keys without which a file is not the spec of a run."""
+FORMAT = 1
+"""Version of the files, which docs/upgrades.md describes; specs of 0.2 do not state it."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,9 @@ class RunFolder:
             raise RunError(f"{self.path}: does not contain a run ({error})") from error
         if not isinstance(spec, dict) or not spec.keys() >= SPEC_KEYS:
             raise RunError(f"{self.path / SPEC}: is not the spec of a run")
+        if spec.setdefault("format", FORMAT) != FORMAT:
+            versions = f"format {spec['format']!r}; this longtake reads format {FORMAT}"
+            raise RunError(f"{self.path / SPEC}: {versions}")
         return spec
 
     def results(self) -> dict[str, dict[str, Any]]:

@@ -261,7 +261,10 @@ def test_completion(run, monkeypatch):
     assert "file,fil" in run()[1]
 
 
-def test_occurrences_need_no_weights_of_the_built_in_model(run, film, tmp_path, monkeypatch):
+def test_occurrences_need_no_weights_of_the_built_in_model(
+    run, film, tmp_path, monkeypatch, lend_models
+):
+    lend_models(tmp_path / "cache")
     monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
     copy = tmp_path / "film.mp4"
     shutil.copy(film, copy)
