@@ -144,8 +144,9 @@ def site(reports: Sequence[RunReport]) -> Iterator[tuple[str, str]]:
         yield name, render("questions.html.j2", **_questions(runs))
 
 
-def _rank(report: RunReport) -> float:
-    return -report.scored.accuracy.value
+def _rank(report: RunReport) -> tuple[int, float]:
+    # a share of a few questions says less than one of many, however high it is
+    return -report.scored.accuracy.count, -report.scored.accuracy.value
 
 
 def _page_of(report: RunReport) -> str:

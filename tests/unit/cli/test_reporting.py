@@ -328,14 +328,17 @@ def test_a_leaderboard_links_to_every_question_and_keeps_texts_without_terms(run
     (ego / "lavila_subset.json").write_text(json.dumps({"q-1": ["someone walks", "<b>"]}))
     made = ("--method", "blind", *SIMULATED, "--out", tmp_path / "blind")
     assert run("eval", "egoschema-captions", "--data", ego, *made)[0] == 0
+    made = (*LAB, "--method", "blind", *SIMULATED, "--limit", 1, "--out", tmp_path / "few")
+    assert run("eval", *made)[0] == 0
     site = tmp_path / "site"
     given = ("--data", data, "--data", ego, "--site", site)
-    code, out, err = run("report", *folders.values(), tmp_path / "blind", *given)
+    code, out, err = run("report", tmp_path / "few", *folders.values(), tmp_path / "blind", *given)
     assert code == 0, err
-    assert out.count(": ok, ") == 5
+    assert out.count(": ok, ") == 6
     index = (site / "index.html").read_text()
+    assert re.findall(r"lab-captions<.*?] of (\d)", index.replace("\n", "")) == ["2", "2", "1"]
     links = re.findall(r'href="([^"#]+)#([0-9a-f]+)"', index)
-    assert len(links) == 5
+    assert len(links) == 6
     for page, anchor in links:
         assert f'id="{anchor}"' in (site / page).read_text()
     pages = {path.name.rpartition("-")[0]: path.read_text() for path in site.glob("*-*.html")}

@@ -256,7 +256,7 @@ def test_stages_take_the_settings_of_their_own_sections():
     assert session.method("auto").stage_fields["videoagent"]["max_rounds"] == 7
 
 
-@pytest.mark.parametrize(("own", "passages"), [({}, 2), ({"captions_for_options": 3}, 3)])
+@pytest.mark.parametrize(("own", "passages"), [({}, 2), ({"passages_for_options": 3}, 3)])
 def test_small_models_read_fewer_captions_unless_the_settings_say_otherwise(own, passages):
     session = Session().with_fields("lookup", {"preset": SMALL, **own})
     stage = session.method("auto").method("lookup")

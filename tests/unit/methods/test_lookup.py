@@ -83,12 +83,12 @@ def test_a_question_with_options_can_have_a_number_of_captions_of_its_own(footag
         _, prompts = asked("twelve stones", question, film, neighbours=0, **fields)
         return sum(prompts[0].count(f"] {source}") for source in ("speech", "caption"))
 
-    fewer = {"max_passages": 2, "captions_for_options": 1}
+    fewer = {"max_passages": 2, "passages_for_options": 1}
     assert (shown(QUESTION, captions, **fewer), shown(OPEN, captions, **fewer)) == (1, 2)
     assert (shown(QUESTION, footage, **fewer), shown(OPEN, footage, **fewer)) == (2, 2)
     assert shown(QUESTION, captions, max_passages=2) == 2
-    with pytest.raises(ConfigError, match="captions_for_options"):
-        Lookup(captions_for_options=0)
+    with pytest.raises(ConfigError, match="passages_for_options"):
+        Lookup(passages_for_options=0)
 
 
 def test_a_small_model_is_not_asked_how_sure_it_is(footage):

@@ -146,7 +146,7 @@ class Lookup:
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         # chosen on one half of real captions and held on the other; over what is said, four are
         # better: see docs/auto.md
-        SMALL: {"captions_for_options": 2}
+        SMALL: {"passages_for_options": 2}
     }
     checks_itself: ClassVar[bool] = True
     """Where it cites passages, they hold the words of the answer (8)."""
@@ -154,7 +154,7 @@ class Lookup:
 
     max_passages: int = 4
     """Passages that are found, before their neighbours."""
-    captions_for_options: int | None = None
+    passages_for_options: int | None = None
     """The same for a question with options about captions; unset: ``max_passages``."""
     neighbours: int = 1
     """Passages on either side of a found one."""
@@ -170,8 +170,8 @@ class Lookup:
 
     def most_passages(self, question: Question, *, captions: bool) -> int:
         """Passages that are found for a question, at most."""
-        if captions and question.options and self.captions_for_options is not None:
-            return self.captions_for_options
+        if captions and question.options and self.passages_for_options is not None:
+            return self.passages_for_options
         return self.max_passages
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
@@ -278,7 +278,7 @@ class Lookup:
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """A prompt with what is said, for an account, and one with passages."""
         question_words = words([question.text, *question.options])
-        passages = max(self.max_passages, self.captions_for_options or 0)
+        passages = max(self.max_passages, self.passages_for_options or 0)
         lines = passages * (2 * self.neighbours + 1)
         # a question with options is put again for the odds of its letters
         passage_words = 2 * lines * 40 if question.options else lines * 40 + self.max_words
