@@ -51,7 +51,7 @@ def of_run(path: Path) -> tuple[str, Bins]:
     stated, right = [each for each, _ in given], [each for _, each in given]
     error, chance = expected_error(stated, right), chance_error(stated)
     print(f"{path}: {len(given)} answers, ECE {error:.3f} ({chance:.3f} by chance)")
-    return f"{report.benchmark}, {report.models}", reliability(stated, right)
+    return f"{report.benchmark}, {report.spec['models']['llm']}", reliability(stated, right)
 
 
 if __name__ == "__main__":
