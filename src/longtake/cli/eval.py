@@ -273,9 +273,8 @@ def _list(name: str | None, data: Path | None, parts: Mapping[str, str], *, as_j
     planned = [preset for preset in planned if preset.benchmark in described]
     if as_json:
         plain = [_plain(name, each) for name, each in described.items()]
-        emit_json(
-            {"benchmarks": plain, "presets": [dataclasses.asdict(preset) for preset in planned]}
-        )
+        presets_plain = [{**dataclasses.asdict(each), "used": each.used} for each in planned]
+        emit_json({"benchmarks": plain, "presets": presets_plain})
         return 0
     for each, found in described.items():
         _show(each, found)
@@ -297,11 +296,19 @@ def _check_files(name: str, data: Path, parts: Mapping[str, str], *, as_json: bo
         except ConfigError:
             missing.append(video)
     labels = sum(item.label is not None for item in benchmark.items)
+    known = about(name).verified
+    others = [
+        file
+        for file, digest in benchmark.files.items()
+        if known.get(Path(file).name, digest) != digest
+    ]
     if as_json:
         counts = {"questions": len(benchmark.items), "labels": labels, "videos": len(videos)}
-        emit_json({"benchmark": name, **counts, "missing": missing})
+        emit_json({"benchmark": name, **counts, "missing": missing, "other_files": others})
         return 1 if missing else 0
     click.echo(f"{len(benchmark.items)} questions, {labels} with labels, {len(videos)} videos")
+    for file in others:
+        click.echo(f"{file}: not the file that the loader was tested on")
     if missing:
         more = ", …" if len(missing) > 10 else ""
         click.echo(f"missing: {len(missing)} videos ({', '.join(missing[:10])}{more})")
@@ -315,11 +322,13 @@ def _plain(name: str, described: BenchmarkInfo) -> dict[str, Any]:
 
 
 def _show(name: str, described: BenchmarkInfo) -> None:
-    note = "" if described.verified else " (loader not tested on the real files)"
-    click.echo(f"{name}: {described.title}{note}")
+    click.echo(f"{name}: {described.title}")
     click.echo(f"  get      {described.get}")
     click.echo(f"  layout   {described.layout}")
     click.echo(f"  licence  {described.licence}")
+    if not described.made:
+        tested = f"the real {', '.join(described.verified)}" if described.verified else ""
+        click.echo(f"  tested on  {tested or 'files of the same form, not on the real ones'}")
     for option, meaning in described.options.items():
         click.echo(f"  --of {option}=…  {meaning}")
 

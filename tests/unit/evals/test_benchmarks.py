@@ -144,15 +144,19 @@ def test_lvbench_as_its_authors_download_it(tmp_path):
 
 def test_mlvu_as_its_authors_publish_it(tmp_path):
     row = {"video": "ego_35.mp4", "question": "Q?", "candidates": ["x", "y"], "answer": "y"}
+    # as in the real files: one question is empty, some options are equal, some answers are none
+    empty = {**row, "question": "", "candidates": ["", ""], "answer": ""}
+    real = [empty, row, {**row, "candidates": ["y", "x", "y"]}, {**row, "answer": "z"}]
     (tmp_path / "json").mkdir()
     for name in DEV:
-        kept = [{**row, "question_type": "ego"}] if name == "3_ego" else []
+        kept = [{**each, "question_type": "ego"} for each in real] if name == "3_ego" else []
         (tmp_path / "json" / f"{name}.json").write_text(json.dumps(kept))
     film = tmp_path / "video" / "3_ego" / "ego_35.mp4"
     film.parent.mkdir(parents=True)
     film.write_bytes(b"film")
     benchmark, rows = items("mlvu", tmp_path)
-    assert [each[:2] for each in rows] == [("ego_0", "ego_35.mp4")]
+    # the authors count the last of equal options as right, and no choice where none is the answer
+    assert [(each[0], each[4]) for each in rows] == [("ego_1", "B"), ("ego_2", "C"), ("ego_3", "-")]
     assert benchmark.source.path("ego_35.mp4") == film
 
 

@@ -127,10 +127,11 @@ class BenchmarkInfo:
     layout: str
     """The files that the data folder must contain."""
     licence: str
-    verified: bool
-    """Whether the loader was tested on the real files; if not, it follows the documentation."""
     load: Callable[[Path, Mapping[str, str]], Benchmark]
     """Reads the data folder; options such as the split are passed as strings."""
+    verified: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of every real annotation file that the loader was run on, by its name. Without
+    one the loader follows the documentation, or rows of the real files."""
     options: Mapping[str, str] = field(default_factory=dict)
     """The options it accepts, each with its meaning."""
     made: bool = False

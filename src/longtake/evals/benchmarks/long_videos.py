@@ -65,7 +65,6 @@ LONGVIDEOBENCH = BenchmarkInfo(
     "annotations, videos and subtitles from its authors",
     "lvb_val.json, videos/<video_path>, subtitles/<video_id>_en.json",
     "CC BY-NC-SA 4.0",
-    verified=True,
     load=load_longvideobench,
     options={"subtitles": "yes (default) or no"},
 )
@@ -112,7 +111,6 @@ LVBENCH = BenchmarkInfo(
     "video_info.meta.jsonl and the videos from its authors",
     "video_info.meta.jsonl (or in data/), videos/<key>.mp4 or what their download.sh leaves there",
     "CC BY-NC-SA 4.0",
-    verified=False,
     load=load_lvbench,
     submission=lvbench_submission,
 )
@@ -145,7 +143,6 @@ VIDEOMME = BenchmarkInfo(
     "videomme/test-00000-of-00001.parquet (extra: parquet) or videomme.json, data/<videoID>.mp4, "
     "subtitle/<videoID>.srt",
     "its own (research use)",
-    verified=True,
     load=load_videomme,
     options={
         "duration": "all (default), short, medium or long",

@@ -292,7 +292,6 @@ ABOUT = BenchmarkInfo(
     "QMSum's data folder from its authors, and AMI's manual annotations 1.6.2",
     f"qmsum/ALL/<split>/<meeting>.json, {ARCHIVE}",
     "MIT (QMSum), CC BY 4.0 (AMI)",
-    verified=True,
     load=load,
     options={"form": "choice (default): the answer among answers to other questions; or open"},
 )

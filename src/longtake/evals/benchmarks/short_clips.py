@@ -127,12 +127,24 @@ def egoschema_submission(answers: Sequence[tuple[LabelledQuestion, str | None]])
     return "\n".join(lines) + "\n"
 
 
+# dataset/nextqa of github.com/doc-doc/NExT-QA, datasets/nextgqa of github.com/doc-doc/NExT-GQA
+_NEXTQA_FILES = {
+    "val.csv": "43198bdef8436b8d64a9b75d846b0987c10cbf94ebf4be325c4a4e54634d66b8",
+    "test.csv": "cdf46de237b3b3b846ff0209ae1394ad559791b5a0de0bb8c78648f74da83542",
+}
+_NEXTGQA_FILES = {
+    "val.csv": "ac5a1eb1d6dee9cd84ab7f9c94ab345b2404646f24b79ac182cd2aa9e2d424c1",
+    "gsub_val.json": "4feb23e53102cb2d4779e857ff8f9fd9b552fc38435621406b2ed9b0bf76204b",
+    "test.csv": "0443ede53f521de4cbfb5e4fb02253926b90f81f62041b18bd17207a3511d114",
+    "gsub_test.json": "0c16c31699238a0f2b8ace45aeed7f193149ce2f011d6ed4f1ef7170ef5d41e9",
+}
+
 NEXTQA = BenchmarkInfo(
     "NExT-QA (multiple choice)",
     "the annotations and videos of the NExT-QA authors",
     f"val.csv, videos/<id>.mp4, and {HARD} (a video_qid per line) for the ATP-hard subset",
     "MIT (annotations)",
-    verified=True,
+    verified=_NEXTQA_FILES,
     load=partial(_load, "nextqa", _nextqa, "val", ""),
     options=NEXTQA_OPTIONS,
 )
@@ -141,7 +153,7 @@ NEXTQA_CAPTIONS = BenchmarkInfo(
     "the annotations, and the captions published with VideoAgent",
     "val.csv, captions_1fps.json (video → second → caption)",
     "MIT (annotations)",
-    verified=True,
+    verified=_NEXTQA_FILES,
     load=partial(_load, "nextqa-captions", _nextqa, "val", "captions_1fps.json"),
     options=NEXTQA_OPTIONS,
 )
@@ -150,7 +162,7 @@ NEXTGQA = BenchmarkInfo(
     "the annotations of the NExT-GQA authors and the videos of NExT-QA",
     "val.csv, gsub_val.json, videos/<id>.mp4",
     "MIT (annotations of NExT-QA)",
-    verified=True,
+    verified=_NEXTGQA_FILES,
     load=partial(_load, "nextgqa", _nextgqa, "val", ""),
     options=NEXTGQA_OPTIONS,
 )
@@ -159,7 +171,7 @@ NEXTGQA_CAPTIONS = BenchmarkInfo(
     "the annotations of the NExT-GQA authors, and captions as VideoAgent's authors gave",
     "val.csv, gsub_val.json, captions_1fps.json (video → second → caption)",
     "MIT (annotations of NExT-QA)",
-    verified=True,
+    verified=_NEXTGQA_FILES,
     load=partial(_load, "nextgqa-captions", _nextgqa, "val", "captions_1fps.json"),
     options=NEXTGQA_OPTIONS,
 )
@@ -168,7 +180,6 @@ EGOSCHEMA = BenchmarkInfo(
     "questions.json, subset_answers.json and the videos from its authors",
     "questions.json and subset_answers.json (or subset_anno.json), videos/<q_uid>.mp4",
     "none stated",
-    verified=False,
     load=partial(_load, "egoschema", _egoschema, "subset", ""),
     options=EGOSCHEMA_OPTIONS,
     submission=egoschema_submission,
@@ -179,7 +190,6 @@ EGOSCHEMA_CAPTIONS = BenchmarkInfo(
     "subset_anno.json, lavila_subset.json (one caption per second); for split=full questions.json, "
     "subset_answers.json, lavila_fullset.json",
     "none stated",
-    verified=True,
     load=partial(_load, "egoschema-captions", _egoschema, "subset", "lavila_subset.json"),
     options=EGOSCHEMA_OPTIONS,
     submission=egoschema_submission,

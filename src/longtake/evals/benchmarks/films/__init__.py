@@ -124,7 +124,6 @@ ABOUT = BenchmarkInfo(
     "films that ship inside packages; a run without them says where each is from",
     "the films, under any name",
     "Apache-2.0 (questions); each film has its own",
-    verified=True,
     load=load,
     options=OPTIONS,
 )
