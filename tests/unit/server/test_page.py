@@ -7,8 +7,12 @@ from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
+from support.streams import read_stream
 
 from longtake.config import load
+from longtake.errors import ModelError
+from longtake.llm.catalog import Download, recommended
+from longtake.server import engine
 from longtake.server.app import create_app
 from longtake.server.routes.page import PAGE
 
@@ -75,3 +79,31 @@ def test_the_page_asks_with_the_method_of_the_command_line(options, keys, models
     with TestClient(create_app(served, keys), base_url=HOME) as client:
         about = client.get("/api/v1/about", headers={"Authorization": f"Bearer {keys.token}"})
     assert about.json()["default_method"] == method
+    # whoever named models chose them; else one that sees is offered
+    assert (about.json()["vision"] is not None) is (method == "lookup")
+
+
+def test_a_model_that_sees_is_downloaded_with_progress(client, monkeypatch):
+    asked = []
+
+    def pull_model(name, settings, *, begin):
+        asked.append(name)
+        begin(Download("model.gguf", 100, ""))(40, 100)
+
+    monkeypatch.setattr(engine, "pull_model", pull_model)
+    run = client.post("/api/v1/models/vision", json={}).json()["run"]["id"]
+    events = read_stream(client, run)
+    assert events[-1][2]["state"] == "done"
+    assert asked == [recommended("vision")]
+    assert client.get(f"/api/v1/runs/{run}/export.html").status_code == 404
+
+
+def test_a_download_that_fails_says_why(client, monkeypatch):
+    def pull_model(name, settings, *, begin):
+        raise ModelError(name, "unavailable", "the hub cannot be reached")
+
+    monkeypatch.setattr(engine, "pull_model", pull_model)
+    run = client.post("/api/v1/models/vision", json={}).json()["run"]["id"]
+    ended = read_stream(client, run)[-1][2]
+    assert ended["state"] == "failed"
+    assert "the hub cannot be reached" in ended["error"]

@@ -2,7 +2,7 @@
 
 import { html } from "../vendor/preact-htm.js";
 import { frameURL, url } from "./api.js";
-import { clock, plural } from "./format.js";
+import { clock, plural, said } from "./format.js";
 
 const SOURCES = { frame: "picture", caption: "picture, described", speech: "said",
   subtitle: "said (subtitles)", onscreen: "text on screen" };
@@ -11,17 +11,17 @@ const SOURCES = { frame: "picture", caption: "picture, described", speech: "said
 export function Answer({ answer, film, record = {}, disagree, run, cited, onCite, onFollowUp, children }) {
   if (!answer) return null;
   const { claims = [], sources = [], scope, unseen = [] } = record;
-  const said = answer.choice ? `${answer.choice}. ${answer.text}` : answer.text;
+  const text = said(answer);
   const filmOf = (number) => film || (sources[number] || {}).film;
   const mark = (number) => html`<${Mark} number=${number} each=${answer.evidence[number]}
     film=${filmOf(number)} onClick=${() => onCite && onCite(number, answer.evidence[number])} />`;
   const every = answer.evidence.map((_, number) => number);
-  const parts = claims.length ? claims : said ? [{ text: said, citations: every.slice(0, 8) }] : [];
+  const parts = claims.length ? claims : text ? [{ text, citations: every.slice(0, 8) }] : [];
   const facts = [record.support, scope
     && `${plural(scope.searched, "film")} searched, ${scope.looked_at} looked at`].filter(Boolean);
   return html`
     <section class="answer" aria-label="Answer" aria-live="polite">
-      <p class=${`answer-text ${said.length > 160 ? "long" : ""}`}>${parts.length
+      <p class=${`answer-text ${text.length > 160 ? "long" : ""}`}>${parts.length
         ? parts.map((claim) => html`<span>${claim.text}</span>${claim.citations.map(mark)} `)
         : scope ? "In no film" : "No answer"}</p>
       ${record.outcome && html`<p class="note">${sentence(record.outcome)}</p>`}

@@ -34,7 +34,6 @@ export async function call(method, path, body) {
 
 export const get = (path) => call("GET", path);
 export const post = (path, body) => call("POST", path, body);
-export const remove = (path) => call("DELETE", path);
 
 export const frameURL = (film, t, width) =>
   `${BASE}/films/${film}/frame?t=${Math.max(0, t).toFixed(3)}&width=${width}`;

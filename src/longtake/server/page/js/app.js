@@ -88,12 +88,9 @@ function App() {
     <header class="top">
       <a class="brand" href="/" onClick=${(event) => { event.preventDefault(); go("/"); }}>
         <img src="/assets/icon.svg" alt="" width="22" height="22" /> <span>longtake</span></a>
-      <nav aria-label="Main"><a href="/" aria-current=${now.view === "" ? "page" : undefined}
-          onClick=${(event) => { event.preventDefault(); go("/"); }}>Films</a>
-        <a href="/library" aria-current=${now.view === "library" ? "page" : undefined}
-          onClick=${(event) => { event.preventDefault(); go("/library"); }}>Library</a>
-        <a href="/replay" aria-current=${now.view === "replay" ? "page" : undefined}
-          onClick=${(event) => { event.preventDefault(); go("/replay"); }}>Replay</a></nav>
+      <nav aria-label="Main">${[["", "Films"], ["library", "Library"], ["replay", "Replay"]].map(
+        ([view, name]) => html`<a href=${`/${view}`} aria-current=${now.view === view ? "page" : undefined}
+          onClick=${(event) => { event.preventDefault(); go(`/${view}`); }}>${name}</a>`)}</nav>
       <span class="spacer"></span>
       <${Theme} />
       <button class="quiet icon" aria-label="Keyboard shortcuts" onClick=${() => setHelp(true)}>?</button>

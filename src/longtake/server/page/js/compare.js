@@ -2,9 +2,10 @@
 
 import { html, useEffect, useMemo, useState } from "../vendor/preact-htm.js";
 import { get, pastEvents, post } from "./api.js";
-import { count, duration, money, share } from "./format.js";
+import { count, duration, money, said, share } from "./format.js";
 import { Loading, Pill, Trouble } from "./parts.js";
 import { ENDED, modelOf } from "./run.js";
+import { runRows } from "./rows.js";
 import { Timeline } from "./timeline.js";
 
 const POLL = 800; // milliseconds
@@ -49,15 +50,8 @@ export function ComparePage({ group, go }) {
   const rows = useMemo(() => (runs || []).flatMap(({ run }) => {
     const model = models[run.id];
     if (!model || !model.events.length) return [];
-    const looks = model.looks.map((look) => ({ start: look.time, end: look.time,
-      text: look.agent, agent: model.agents.get(look.agent) }));
-    const cited = ((model.answer && model.answer.evidence) || []).map((each) => ({
-      start: each.segment.start, end: each.segment.end, text: each.text || each.source }));
-    return [
-      { key: `${run.id}-looks`, kind: "ticks", label: run.ask.method, marks: looks,
-        title: `${run.ask.method}: frames seen` },
-      ...(cited.length ? [{ key: `${run.id}-cited`, kind: "cited", label: "cited", marks: cited }] : []),
-    ];
+    return runRows(model, `${run.id}-`).filter((row) => row.kind !== "heat")
+      .map((row) => ({ ...row, label: `${run.ask.method}: ${row.label}` }));
   }), [runs, models]);
 
   if (error && !runs) return html`<main class="page"><${Trouble} error=${error} /></main>`;
@@ -91,15 +85,14 @@ export function ComparePage({ group, go }) {
 function Line({ each, go, votes }) {
   const { run, position } = each;
   const used = run.usage;
-  const said = run.answer && (run.answer.choice ? `${run.answer.choice}. ${run.answer.text}`
-    : run.answer.text);
+  const text = run.answer && said(run.answer);
   return html`<tr data-state=${run.state}>
     <th scope="row"><a href=${`/run/${run.id}`} onClick=${(event) => {
       event.preventDefault();
       go(`/run/${run.id}`);
     }}>${run.ask.method}</a></th>
-    <td class="said">${run.answer && !said ? html`<span class="muted">no answer</span>` : said ? html`<span class=${votes.best && said === votes.best ? "agrees" : ""}>
-      ${said}</span>` : html`<${Pill} run=${run} /> ${position ? `place ${position}` : ""}
+    <td class="said">${run.answer && !text ? html`<span class="muted">no answer</span>` : text ? html`<span class=${votes.best && text === votes.best ? "agrees" : ""}>
+      ${text}</span>` : html`<${Pill} run=${run} /> ${position ? `place ${position}` : ""}
       ${run.error && run.state === "failed" && html`<span class="muted small"> ${run.error}</span>`}`}</td>
     <td>${run.answer && run.answer.confidence != null ? share(run.answer.confidence) : "–"}</td>
     <td>${run.answer ? run.answer.evidence.length : ""}</td>
@@ -111,9 +104,8 @@ function Line({ each, go, votes }) {
 function tally(runs) {
   const counts = new Map();
   for (const { run } of runs) {
-    const { answer } = run;
-    const said = answer && (answer.choice ? `${answer.choice}. ${answer.text}` : answer.text);
-    if (said) counts.set(said, (counts.get(said) || 0) + 1);
+    const text = run.answer && said(run.answer);
+    if (text) counts.set(text, (counts.get(text) || 0) + 1);
   }
   const [best, votes] = [...counts].sort((a, b) => b[1] - a[1])[0] || ["", 0];
   if (!votes) return { best: "", text: "No method gave an answer" };

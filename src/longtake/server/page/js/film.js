@@ -5,7 +5,7 @@ import { frameURL, get, post, url } from "./api.js";
 import { AskBox } from "./ask.js";
 import { bytes, clock, sourcesOf } from "./format.js";
 import { Bar, Loading, Trouble, useAsync, useModel, useRun } from "./parts.js";
-import { Screen, usePlayer } from "./screen.js";
+import { Screen, usePlayer } from "./player.js";
 import { Timeline } from "./timeline.js";
 import { filmRows, runRows } from "./rows.js";
 import { Transcript } from "./transcript.js";

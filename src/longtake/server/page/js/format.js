@@ -54,3 +54,6 @@ export const sourcesOf = (names, sure) =>
 
 export const words = (name) => name.replaceAll("_", " ");
 export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+
+// the chosen option with its letter, or the text of an open answer
+export const said = (answer) => (answer.choice ? `${answer.choice}. ${answer.text}` : answer.text);

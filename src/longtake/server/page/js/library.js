@@ -6,7 +6,7 @@ import { AskBox } from "./ask.js";
 import { Folders } from "./films.js";
 import { clock, plural, sourcesOf } from "./format.js";
 import { Loading, Trouble, useAsync, useModel } from "./parts.js";
-import { Screen, usePlayer } from "./screen.js";
+import { Screen, usePlayer } from "./player.js";
 import { History, Watched, followUpOf, useWatched } from "./watched.js";
 
 export function LibraryPage({ run, cited, query, go, about }) {

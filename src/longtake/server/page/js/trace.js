@@ -2,6 +2,7 @@
 
 import { html, useEffect, useState } from "../vendor/preact-htm.js";
 import { get } from "./api.js";
+import { said } from "./format.js";
 import { Loading, Meter, Pill, Trouble, useAsync, useModel } from "./parts.js";
 import { Tree } from "./tree.js";
 import { useWatched } from "./watched.js";
@@ -47,7 +48,7 @@ function Traced({ run }) {
   return html`<section aria-label=${`Trace of ${status.ask.method}`}>
     <h2 class="asked">${model.question}</h2>
     <p class="run-head"><${Pill} run=${status} /> <strong>${status.ask.method}</strong>${" "}
-      ${answer && (answer.choice ? `${answer.choice}. ${answer.text}` : answer.text)}</p>
+      ${answer && said(answer)}</p>
     <${Meter} usage=${usage} seconds=${usage.seconds} />
     <${Tree} model=${model} version=${version} run=${run} onSeek=${() => {}} live=${!model.ended} />
   </section>`;

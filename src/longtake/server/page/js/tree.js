@@ -3,7 +3,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState }
   from "../vendor/preact-htm.js";
 import { get, pictureURL } from "./api.js";
-import { clock, count, duration, words } from "./format.js";
+import { clock, count, duration, said, words } from "./format.js";
 
 const ROW = 30;
 const MARGIN = 8; // rows drawn above and below
@@ -147,8 +147,7 @@ function describe(event) {
       return { title: words(event.label), text: Array.isArray((event.data || {}).passages)
         ? event.data.passages.map((each) => clock(each.start)).join("  ") : pairs(event.data), meta: "" };
     case "answered":
-      return { title: "answer", text: event.answer.choice
-        ? `${event.answer.choice}. ${event.answer.text}` : event.answer.text, meta: "" };
+      return { title: "answer", text: said(event.answer), meta: "" };
     default:
       return { title: words(event.kind), text: event.message || "", meta: "" };
   }

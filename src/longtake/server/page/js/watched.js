@@ -4,7 +4,7 @@ import { html, useEffect, useState } from "../vendor/preact-htm.js";
 import { get, post } from "./api.js";
 import { Answer, Draft } from "./answer.js";
 import { GetVision } from "./ask.js";
-import { ago } from "./format.js";
+import { ago, said } from "./format.js";
 import { Bar, Meter, Pill, outcomeOf, useAsync } from "./parts.js";
 import { RunModel } from "./run.js";
 import { Tree } from "./tree.js";
@@ -26,8 +26,7 @@ export function useWatched(run) {
 // what the next question carries: what this one carried, and this one with its answer
 export function followUpOf(model) {
   const { ask } = model.status;
-  const { choice, text } = model.answer;
-  const turn = `Q: ${ask.question}\nA: ${choice ? `${choice}. ${text}` : text}`;
+  const turn = `Q: ${ask.question}\nA: ${said(model.answer)}`;
   return ask.carried ? `${ask.carried}\n${turn}` : turn;
 }
 
@@ -117,10 +116,9 @@ function threads(runs, current) {
   for (const run of runs) {
     if (["index", "pull"].includes(run.kind) || run.id === current) continue;
     const { question } = run.ask;
-    const said = run.answer && (run.answer.choice ? `${run.answer.choice}. ` : "") + run.answer.text;
     if (!run.group) {
       entries.push({ href: `/run/${run.id}`, question, created: run.created,
-        text: `${said || outcomeOf(run).text} · ${run.ask.method}` });
+        text: `${(run.answer && said(run.answer)) || outcomeOf(run).text} · ${run.ask.method}` });
     } else if (!groups.has(run.group)) {
       const entry = { href: `/compare/${run.group}`, question, created: run.created, methods: 0 };
       groups.set(run.group, entry);
