@@ -8,7 +8,7 @@ is measured is the way there. It sees each picture and each clip with its own vi
 an OpenAI-compatible server in this process. Replies are held to their schema: texts are a few
 words, numbers and choices are drawn by the model's odds. The film is one of the laboratory.
 Estimates are compared with what the model counted: of every prompt (which budgets reserve), and of
-the whole question (the most that a method can use, which ``ask`` and the page show).
+the whole question (the most that a method can use, ``longtake.runner.estimate``).
 """
 
 from __future__ import annotations

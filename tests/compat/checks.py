@@ -5,17 +5,18 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 
+import numpy as np
 from pydantic import BaseModel
 
 from longtake.config import CacheSettings, Settings
 from longtake.errors import ModelError
 from longtake.llm.capabilities import capabilities_of
 from longtake.llm.catalog import ModelCatalog
-from longtake.llm.chat import Chat, Options, ToolSpec, Unavailable, Unsupported, say
+from longtake.llm.chat import Chat, Image, Options, ToolSpec, Unavailable, Unsupported, say
 from longtake.llm.probe import probe
 from longtake.llm.structured.ask import ask
 from longtake.llm.structured.schema import Letter
-from longtake.types import Question
+from longtake.types import Frame, Question
 
 QUESTION = Question("Who barks?", ("the man", "the dog"))
 
@@ -73,12 +74,27 @@ def usage(chat: Chat) -> str:
     return f"{used.tokens_in} in, {used.tokens_out} out"
 
 
+def pictures(chat: Chat) -> str:
+    """How a prompt grows with a picture."""
+    picture = Image(Frame(0.0, np.full((56, 56, 3), 90, np.uint8)))
+    try:
+        plain, shown = (
+            chat.complete([say("user", *parts, "Which colour?")], Options(max_tokens=8)).usage
+            for parts in ((), (picture,))
+        )
+    except ModelError as error:
+        return f"refused: {error.detail[:80]}"
+    grown = shown.tokens_in - plain.tokens_in
+    return f"{grown} tokens for a picture" if grown > 0 else "accepted, and left out by the server"
+
+
 def probed(chat: Chat) -> str:
     """What ``models probe`` reports."""
     report = probe(chat)
     if not report.reachable:
         return f"FAILED: {report.problem}"
-    return f"{report.form}, vision {report.vision}, context {report.context}"
+    dropped = " (pictures are left out)" if report.drops_pictures else ""
+    return f"{report.form}, vision {report.vision}{dropped}, context {report.context}"
 
 
 CHECKS: dict[str, Callable[[Chat], str]] = {
@@ -87,6 +103,7 @@ CHECKS: dict[str, Callable[[Chat], str]] = {
     "tools": tools,
     "usage": usage,
     "too long": too_long,
+    "pictures": pictures,
     "probe": probed,
 }
 

@@ -20,6 +20,7 @@ import venv
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -156,12 +157,12 @@ def litellm() -> Iterator[str]:
 
 
 @contextmanager
-def transformers() -> Iterator[str]:
-    """``transformers serve`` with a tiny model of random weights."""
+def transformers(*sees: str) -> Iterator[str]:
+    """``transformers serve`` with a tiny model of random weights, which may see."""
     python = environment("transformers")
-    folder = BUILD / "tiny-model"
+    folder = BUILD / "-".join(("tiny-model", *sees))
     if not folder.is_dir():
-        subprocess.run([python, HERE / "tiny_model.py", folder], check=True)
+        subprocess.run([python, HERE / "tiny_model.py", folder, *sees], check=True)
     port = free_port()
     command = [str(python.parent / "transformers"), "serve", "--port", str(port)]
     # a tiny model is slower on many threads than on one
@@ -225,6 +226,7 @@ SERVERS = {
     "llama-cpp-python": lambda: live(llama_cpp_python),
     "litellm": lambda: live(litellm),
     "transformers": lambda: live(transformers),
+    "transformers-vision": lambda: live(partial(transformers, "sees")),
     "vllm": lambda: protocol("vllm"),
     "sglang": lambda: protocol("sglang"),
     "llama_cpp": lambda: protocol("llama_cpp"),
