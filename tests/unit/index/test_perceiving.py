@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from dataclasses import replace
@@ -10,7 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from films import FILMS, x264
+from support.models import fill
 
+from longtake.agents.run import Agent, Run
 from longtake.cli.search import FilmSearch
 from longtake.config import PerceptionSettings
 from longtake.errors import MissingExtra
@@ -20,11 +23,14 @@ from longtake.index.search import covered, search
 from longtake.index.store import Store
 from longtake.index.tasks import glance, spread
 from longtake.index.text_layers import TILE
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.methods.lvagent.method import LVAgent
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import Heard, TextBox, UnsupportedSpeech
+from longtake.runner.session import solve
 from longtake.tracing.events import Stream
 from longtake.tracing.sinks import Recorder
-from longtake.types import Line, Segment
+from longtake.types import Line, Question, Segment
 from longtake.video.audio import RATE
 from longtake.video.clip import write_film
 
@@ -114,6 +120,32 @@ def test_an_isolated_film_knows_only_what_it_was_asked_for(path, tmp_path, prepa
     film.words.isolate()
     assert film.known_lines() == ([], [])
     assert film.speech(Segment(0, 30)) == film.known_lines()[0] == earlier.speech()[:1]
+
+
+def test_prompts_without_subtitles_are_the_same_before_and_after_speech_was_recognised(
+    path, pictures_encoded, tmp_path, prepared_models
+):
+    cache = shutil.copytree(pictures_encoded, tmp_path / "cache")
+    question = Question("Who leaves?", ("the man", "the woman"))
+
+    def asked(isolated):
+        film, texts = opened(path, cache, prepared_models), []
+        if isolated:
+            film.words.isolate()
+
+        def reply(messages, options):
+            texts.append("\n".join(message.text for message in messages))
+            return json.dumps(fill(options.schema)) if options.schema else "Well."
+
+        method = LVAgent(perception=False, blank_frames=4, reasons=False, team_size=1)
+        solve(method, film, question, Run({}, team=[Agent("ann", ScriptedChat(reply))]))
+        return texts
+
+    before = asked(isolated=True)
+    opened(path, cache, prepared_models).speech()
+    assert before
+    assert asked(isolated=True) == before
+    assert asked(isolated=False) != before
 
 
 class Voices:
