@@ -413,33 +413,3 @@ def draw_sweep(cells: Sequence[Mapping[str, Any]], path: Path, *, title: str) ->
     axes.set_ylabel("acuity")
     figure.suptitle(title)
     _save(figure, path)
-
-
-def draw_training(
-    losses: Sequence[float],
-    recalls: Sequence[Mapping[str, float]],
-    pooled: Mapping[str, float],
-    path: Path,
-    *,
-    title: str,
-) -> None:
-    """Write loss and recall by epoch; dashed lines of the same colour are mean pooling."""
-    check_plot_path(path)
-    figure = _new_figure(9, 3.6)
-    left, right = figure.subplots(1, 2)
-    epochs = range(1, len(losses) + 1)
-    left.plot(epochs, losses, marker=".", color="black")
-    left.set_ylabel("loss")
-    for number, k in enumerate(pooled):
-        colour = f"C{number}"
-        values = [recall[k] for recall in recalls]
-        right.plot(epochs, values, marker=".", color=colour, label=f"recall@{k}")
-        right.axhline(pooled[k], linestyle="--", color=colour, linewidth=1)
-    right.set_ylim(0, 1)
-    right.set_ylabel("recall (dashed: mean pooling)")
-    right.legend()
-    for axes in (left, right):
-        axes.set_xlabel("epoch")
-        axes.xaxis.get_major_locator().set_params(integer=True)
-    figure.suptitle(escape_text(title))
-    _save(figure, path)

@@ -7,10 +7,8 @@ from typing import Any
 
 import click
 
-from longtake import plots
 from longtake.cli.options import FOLDER, PATH, check_models, common, number
 from longtake.cli.output import (
-    PICTURE,
     Kind,
     check_place,
     emit_json,
@@ -20,7 +18,6 @@ from longtake.cli.output import (
     say,
 )
 from longtake.config import Settings
-from longtake.errors import MissingExtra
 from longtake.perception.retriever import CARD, WEIGHTS, Shape
 from longtake.perception.torch_encoder import TorchImageTextEncoder, TrainableEncoder
 from longtake.runner.assignment import ModelAssignment
@@ -38,7 +35,6 @@ from longtake.training.fit import (
 )
 
 DEFAULT = Schedule()
-CURVES = "curves.png"
 ENCODER = "encoder"
 """Folder of the trained encoder, in the head's."""
 
@@ -174,7 +170,6 @@ def train_retriever(
             f" --set perception.images=transformers --set perception.images_folder={out / ENCODER}"
         )
     export(out, shape, weights, test, made, encoder, schedule)
-    _draw(made, out / CURVES)
     if as_json:
         sizes = {"trained_on": len(train), "tested_on": len(test)}
         emit_json({"head": str(out), **sizes, **_plain(made), "report": notes})
@@ -203,22 +198,10 @@ def _show(made: TrainingProgress) -> None:
 
 def _check_files(out: Path, data: Path) -> None:
     """Reject a folder in which a file of the head would overwrite the data or another file."""
-    kinds = {
-        WEIGHTS: Kind("a head", (b"\x08",)),
-        CARD: Kind("a head's card", (b"{",)),
-        CURVES: PICTURE,
-    }
+    kinds = {WEIGHTS: Kind("a head", (b"\x08",)), CARD: Kind("a head's card", (b"{",))}
     for name, kind in kinds.items():
         if (out / name).exists():
             check_place(out / name, kind, inputs=(data,))
-
-
-def _draw(made: TrainingProgress, path: Path) -> None:
-    try:
-        plots.draw_training(made.losses, made.recalls, made.pooled, path, title="retrieval head")
-    # curves are a convenience; the head is already saved
-    except MissingExtra as error:
-        say(f"no curves are drawn: {error}")
 
 
 def _tell(clips: int) -> Tell:

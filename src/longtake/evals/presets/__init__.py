@@ -193,6 +193,7 @@ def read_paper(name: str) -> Paper:
             models=tuple(given.pop("models", data.get("models", ()))),
             team=tuple(given.pop("team", ())),
             encoders=_encoders({**usual, **given.pop("encoders", {})}),
+            departs=given.pop("departs", data.get("departs", "")),
             **given,
         )
         for key, given in data.get("experiments", {}).items()
@@ -203,6 +204,8 @@ def read_paper(name: str) -> Paper:
         tables.append(
             PaperTable(given["table"], given["title"], cells, tuple(given.get("others", ())))
         )
+    for number, what in data.get("without_results", {}).items():
+        tables.append(PaperTable(number, f"no results: {what}", ()))
     for key, experiment in experiments.items():
         figures = _figures(data["paper"], key, tables)
         experiments[key] = replace(experiment, published=tuple(figures))
