@@ -132,6 +132,7 @@ _EVERY = _words(
     "which (?:films|videos)",
     "in (?:all|how many) (?:the )?(?:films|videos)",
 )
+_MOMENTS = _words("(?:every|each|all)(?: the)? (?:times?|moments?|occasions?)")
 _LIST = re.compile(
     r"(?:please )?(?:list\b|(?:find|show|give|name|tell|collect|get)\b.*\b(?:every|each|all)\b"
     r"|(?:every|each|all) (?:times?|mentions?|occurrences?|moments?|places?)\b"
@@ -191,6 +192,14 @@ def asks_for_words(question: Question) -> str:
     if not words and question.kind and "?" not in question.text:
         return question.text  # --as count "creative commons"
     return words
+
+
+def asks_for_moments(question: Question) -> bool:
+    """Whether an open question asks for all moments of a kind, and not for words that it names."""
+    if question.options or asks_for(question) not in ("list", "count"):
+        return False
+    given = question.kind is not None or _MOMENTS.search(question.text) is not None
+    return given and not asks_for_words(question)
 
 
 def asks_who_said(question: Question) -> str:

@@ -17,7 +17,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from longtake._util import visible
-from longtake.algorithms.question_kinds import asks_for_words
+from longtake.algorithms.question_kinds import asks_for_moments, asks_for_words
 from longtake.cli.answers import (
     FORMATS,
     AnsweredQuestion,
@@ -76,7 +76,7 @@ def wants_first_look(options: AskOptions, film: Film, question: Question) -> boo
     if options.method != Lookup.name or options.session.settings.budget.seconds is not None:
         return False
     # occurrences are found in all of the film, or not at all
-    if asks_for_words(question):
+    if asks_for_words(question) or asks_for_moments(question):
         return False
     return is_unread(film)
 

@@ -46,7 +46,7 @@ from longtake.errors import BudgetSpent, ConfigError
 from longtake.footage.protocol import Footage
 from longtake.llm.budget import Ledger
 from longtake.llm.structured.ask import ask
-from longtake.methods.lookup.method import Passage, bearing, choose, numbered, read
+from longtake.methods.lookup.method import Passage, bearing, choose, in_parts, numbered, read
 from longtake.runner.session import Session, solve
 from longtake.tracing.events import note, step
 from longtake.types import Answer, Evidence, Question, Result, Usage
@@ -61,6 +61,8 @@ MAX_PASSAGES, MAX_FOUND = 2000, 24
 """Passages whose meaning is compared with a column (as in lookup), and those that are read."""
 ABOUT = 0.5
 """Share of the question's words, weighted by rarity, that a cited line of speech holds."""
+MONEY = frozenset({"euro", "dollar", "pound", "franc"})
+"""Base forms of words before which two numbers in a row are a price."""
 _NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
@@ -144,7 +146,7 @@ class Column:
 
 def _number(text: str, *, whole: bool) -> float | int | None:
     """The number that a text states; ``None`` if it states none or several."""
-    stated = {float(each.text) for each in numbers(text)}
+    stated = _stated(text)
     if not stated and text.lower().strip(" .") == "one":
         stated = {1.0}
     if len(stated) != 1:
@@ -153,6 +155,15 @@ def _number(text: str, *, whole: bool) -> float | int | None:
     if value.is_integer():
         return int(value)
     return None if whole else value
+
+
+def _stated(text: str) -> set[float]:
+    """The numbers that a text states; "twelve fifty euros" is 12.5, not 1250."""
+    stated = set()
+    for each in numbers(text):
+        is_price = each.after in MONEY and {each.text[:2], each.text[2:]} <= each.forms
+        stated.add(float(each.text) / 100 if is_price and len(each.text) == 4 else float(each.text))
+    return stated
 
 
 @dataclass(frozen=True)
@@ -379,8 +390,7 @@ def _supported(column: Column, text: str, evidence: Sequence[Evidence]) -> Cell:
 
 def _states(text: str, evidence: Evidence) -> bool:
     """Whether a cited line states a number of an answer."""
-    wanted = {each.text for each in numbers(text)}
-    return bool(wanted & {each.text for each in numbers(evidence.text)})
+    return bool(_stated(text) & _stated(evidence.text))
 
 
 def _rows(footage: Footage, columns: Sequence[Column], run: Run) -> list[dict[str, Cell]]:
@@ -408,16 +418,8 @@ def _parts(footage: Footage, columns: Sequence[Column]) -> list[list[Passage]]:
         for column in columns if passages else ():
             scores = bearing(footage, [column.about], passages, MAX_PASSAGES)
             found |= set(choose(scores, passages, MAX_FOUND, 1))
-    parts: list[list[Passage]] = []
-    words = PART_WORDS
-    for number in sorted(found, key=lambda number: passages[number].segment):
-        length = len(passages[number].text.split())
-        if words + length > PART_WORDS:
-            parts.append([])
-            words = 0
-        parts[-1].append(passages[number])
-        words += length
-    return parts
+    in_order = sorted(found, key=lambda number: passages[number].segment)
+    return in_parts([passages[number] for number in in_order], PART_WORDS)
 
 
 def _named(columns: Sequence[Column], part: Sequence[Passage], run: Run) -> list[dict[str, str]]:

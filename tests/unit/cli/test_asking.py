@@ -10,10 +10,10 @@ import pytest
 from films import Recipe
 from PIL import Image
 
+from longtake.cli.answers import HOW_TO_LOOK
 from longtake.cli.output import first_column
 from longtake.config import load
 from longtake.errors import MissingExtra
-from longtake.methods.lookup.method import LOOK
 from longtake.perception.loader import PerceptionModels
 
 OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
@@ -58,7 +58,7 @@ def test_a_film_with_sound_is_asked_without_a_listener_and_that_is_said(run, tmp
 
 
 def test_the_command_that_an_abstention_names_works(run, film):
-    method, model = re.search(r"--method (\S+) --model (\w+)", LOOK).groups()
+    method, model = re.search(r"--method (\S+) --model (\w+)", HOW_TO_LOOK).groups()
     assert model == "NAME"
     question = ("Which colour?", "--option", "red", "--option", "green")
     code, _, err = run("ask", film, *question, "--method", method, "--model", "test/obliging")

@@ -534,3 +534,43 @@ def test_an_answer_is_not_lost_with_its_odds(footage):
     assert (answer().choice, answer().status) == ("B", "answered")
     cut = answer(budget=BudgetSettings(calls=1))
     assert (cut.choice, cut.status) == ("B", "budget_spent")
+
+
+MOMENTS = Question("List every moment when somebody boasts.")
+
+
+def test_moments_without_words_are_read_by_a_model_part_by_part(footage):
+    answer, prompts = asked({"lines": [1, 1, 9]}, MOMENTS, footage, max_words=8)
+    # parts of 4, 6, 5 and 9 words, of which the first two make more than eight
+    assert len(prompts) == 4
+    assert answer.text == (
+        "4 times in what is said: 00:00:10, 00:00:12, 00:00:15, 00:01:20"
+        " (all of 00:01:40 read by a model); pictures not looked at"
+    )
+    assert [cited.text for cited in answer.evidence] == [line.text for line in SAID]
+
+
+def test_moments_that_a_budget_leaves_out_are_told(footage):
+    run = Run({"llm": ScriptedChat(lambda *_: '{"lines": [1]}')}, budget=BudgetSettings(calls=2))
+    answer = solve(Lookup(max_words=8), footage, MOMENTS, run, check=True).answer
+    assert answer.status == "budget_spent"
+    assert "2 times in what is said" in answer.text
+    assert "(all of 00:01:40 compared, 2 of 4 parts read by a model)" in answer.text
+
+
+def test_parts_without_a_readable_reply_are_not_said_to_be_read(footage):
+    replies = iter(["?"] * 2 + ['{"lines": [1]}'] * 3)
+    run = Run({"llm": ScriptedChat(lambda *_: next(replies))})
+    answer = solve(Lookup(max_words=8), footage, MOMENTS, run, check=True).answer
+    assert "(all of 00:01:40 compared, 3 of 4 parts read by a model)" in answer.text
+
+
+def test_no_such_moment_is_an_abstention(footage):
+    answer, _ = asked({"lines": []}, MOMENTS, footage)
+    assert answer.status == "abstained"
+    assert answer.reason.startswith(f"{NOT_FOUND} (all of 00:01:40 read by a model)")
+
+
+def test_the_bounds_of_all_moments_grow_with_the_film():
+    assert Lookup().bounds(3600, MOMENTS).calls == 72
+    assert Lookup().bounds(3600, OPEN).calls == 2

@@ -84,6 +84,11 @@ def test_a_number_that_no_moment_states_is_null(extracted, reply):
     assert table.data["price"] is None
 
 
+def test_a_price_in_two_numbers_has_a_point_between_them(extracted):
+    said = [Line(Segment(0, 5), "The remote control is sold for twelve fifty euros.")]
+    assert extracted(PRODUCT, lambda text: "twelve fifty euros", said).data["price"] == 12.5
+
+
 def test_a_value_that_the_schema_forbids_is_null(extracted):
     def product(name, **rules):
         given = json.loads(json.dumps(PRODUCT))

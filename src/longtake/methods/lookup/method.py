@@ -26,6 +26,8 @@ What the film as a whole is about is told from the sentences of its overview (``
 Where a question names words that are said or shown (every time that X is mentioned, how often,
 when, first, last), everything is read and every occurrence of these words is cited, without a
 model. When something is said in other words is the moment of the passage that bears on it most.
+Where a question asks for every moment but names no words, a model reads everything part by part,
+the most promising part first, and says which passages are such moments.
 
 It sees no pictures, so it costs one short prompt and suits small models that only read. Questions
 about what is visible but neither said nor written are left to methods that look. A chosen option
@@ -39,7 +41,9 @@ the odds of the chosen letter where a calibration asks for them to make them a p
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
@@ -47,9 +51,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
 from longtake._util.timecode import clock
-from longtake.agents.answer import Choice, Guess, length, letter_odds, option, supported
+from longtake.agents.answer import SPOKEN, Choice, Guess, length, letter_odds, option, supported
 from longtake.agents.overview import (
     QUOTED,
     excerpts,
@@ -69,6 +74,7 @@ from longtake.algorithms.question_kinds import (
     AnswerType,
     answer_type,
     asks_for,
+    asks_for_moments,
     asks_for_words,
     asks_who_said,
     holds,
@@ -136,6 +142,12 @@ class Passage:
         return (" / " if self.source == "onscreen" else " ").join(line.text for line in self.lines)
 
 
+class Moments(BaseModel):
+    """Which lines are moments that are asked for."""
+
+    lines: list[int] = Field([], description="the numbers of these lines; none: []")
+
+
 @dataclass(frozen=True)
 class Lookup:
     """Answers from what is said and written in the film, or says that it is not there."""
@@ -185,6 +197,8 @@ class Lookup:
             if answer.status == "answered" or asks_for(question) != "when":
                 return answer
         passages = [each for each in passages if not is_instruction(each.text, question.text)]
+        if asks_for_moments(question):
+            return self.moments(footage, question, passages, stretch, run)
         spoken = [line for each in passages if each.source == "speech" for line in each.lines]
         if passages and stretch is None and not question.options and asks_for(question) == "about":
             return self.outline(footage, question, run)
@@ -275,9 +289,15 @@ class Lookup:
             note("no_odds", why=str(error))
             return {}
 
-    def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
-        """A prompt with what is said, for an account, and one with passages."""
+    def bounds(self, duration: float, question: Question) -> Bounds:
+        """A prompt for an account and one with passages; for all moments, all that is said."""
         question_words = words([question.text, *question.options])
+        if asks_for_moments(question):
+            parts = math.ceil(SPOKEN * duration / self.max_words)
+            prompt_words = parts * (question_words + self.max_words + 120)
+            return Bounds(
+                calls=parts, frames=0, prompt_words=prompt_words, reply_words=parts * 50, steps=2
+            )
         passages = max(self.max_passages, self.passages_for_options or 0)
         lines = passages * (2 * self.neighbours + 1)
         # a question with options is put again for the odds of its letters
@@ -289,6 +309,45 @@ class Lookup:
             reply_words=2 * 150,
             steps=2,
         )
+
+    def moments(
+        self,
+        footage: Footage,
+        question: Question,
+        passages: Sequence[Passage],
+        stretch: Segment | None,
+        run: Run,
+    ) -> Answer:
+        """Every passage that a model takes for such a moment, as far as the budget goes."""
+        if not passages:
+            return not_found(footage)
+        parts = in_parts(passages, self.max_words)
+        with step("search"):
+            scores = bearing(footage, [question.text], passages, self.max_passages_read)
+            best = dict(zip(passages, scores.tolist(), strict=True))
+            parts.sort(key=lambda part: -max(best[passage] for passage in part))
+        answer = not_found(footage)
+        found: list[Evidence] = []
+        parts_read = 0
+        for part in parts:
+            with step("answer"):
+                slots: dict[str, Any] = {"question": question, "passages": numbered(part)}
+                reply = ask(run["llm"], "lookup/moments", Moments, default=None, **slots)
+            if reply is None:
+                continue  # a reply that cannot be read does not say that there is none
+            chosen = {part[line - 1] for line in reply.lines if 0 < line <= len(part)}
+            found = sorted([*found, *(cite(each, 1.0) for each in chosen)], key=_start)
+            parts_read += 1
+            read_now = "read by a model"
+            if parts_read < len(parts):
+                read_now = f"compared, {parts_read} of {len(parts)} parts {read_now}"
+            covered = coverage_told(footage, stretch, read_now)
+            answer = Answer(reason=f"{NOT_FOUND} {covered}", status="abstained")
+            if found:
+                counts = Counter(each.source for each in found)
+                answer = tally(question, found, counts, covered)
+            run.propose(answer)  # if the budget ends before the next part is read
+        return answer
 
     def outline(self, footage: Footage, question: Question, run: Run) -> Answer:
         """What the film is about, from its overview; in the film's own words if need be."""
@@ -401,31 +460,40 @@ def every(
         hits = [hit for run in runs for hit in ranking.occurrences(phrase, lines_of(run))]
         counts[source] = len(hits)
         found += [Evidence(hit.segment, source, hit.text) for hit in hits]
-    read_all = (
-        f"all of {clock(footage.duration)} read" if stretch is None else f"{_told(stretch)} read"
-    )
-    covered = f"({read_all}{alike(phrase, passages, found)})"
-    covered += "; pictures not looked at" if "pictures" in footage.has else ""
+    covered = coverage_told(footage, stretch, f"read{alike(phrase, passages, found)}")
     note("occurrences", words=phrase, found=counts)
     if not found:
         nowhere = f'"{phrase}" is not in {" or ".join(map(PLACES.__getitem__, counts or PLACES))}'
         return Answer(reason=f"{nowhere} {covered}", status="abstained")
-    found.sort(key=lambda cited: cited.segment)
-    kind = asks_for(question)
+    found.sort(key=_start)
     order = _ORDER.search(question.text)
-    if kind == "when":
+    if asks_for(question) == "when":
         if order:
             found = found[:1] if order[0].lower() == "first" else found[-1:]
         also = [clock(cited.segment.start) for cited in found[1:]]
         text = f'At {clock(found[0].segment.start)}: "{found[0].text}"'
         text += f"; also at {', '.join(also)}" if also else ""
         return Answer(text=text, evidence=tuple(found))
+    return tally(question, found, counts, covered)
+
+
+def coverage_told(footage: Footage, stretch: Segment | None, how: str) -> str:
+    """What an answer about all occurrences rests on."""
+    part = f"all of {clock(footage.duration)}" if stretch is None else _told(stretch)
+    unseen = "; pictures not looked at" if "pictures" in footage.has else ""
+    return f"({part} {how}){unseen}"
+
+
+def tally(
+    question: Question, found: Sequence[Evidence], counts: Mapping[str, int], covered: str
+) -> Answer:
+    """How often, and where that is asked for also when, something occurs."""
     times = [
         f"{count} {'time' if count == 1 else 'times'} in {PLACES[source]}"
         for source, count in counts.items()
     ]
     text = " and ".join(times)
-    if kind == "list":
+    if asks_for(question) == "list":
         text += f": {', '.join(clock(cited.segment.start) for cited in found)}"
     return Answer(text=f"{text} {covered}", evidence=tuple(found))
 
@@ -524,6 +592,20 @@ def cited(stretch: Segment, holders: Sequence[Line]) -> list[Evidence]:
     ]
 
 
+def in_parts(passages: Sequence[Passage], max_words: int) -> list[list[Passage]]:
+    """Passages in groups of so many words, which a model reads at once; one may be longer."""
+    parts: list[list[Passage]] = []
+    words = max_words
+    for passage in passages:
+        length = len(passage.text.split())
+        if words + length > max_words:
+            parts.append([])
+            words = 0
+        parts[-1].append(passage)
+        words += length
+    return parts
+
+
 def numbered(passages: Sequence[Passage]) -> list[str]:
     """Passages as the model reads them: ``2. [00:01:05] onscreen: ALL RIGHTS RESERVED.``"""
     return [
@@ -554,6 +636,10 @@ def not_found(footage: Footage) -> Answer:
     """The film does not say it; its pictures, if it has any, may show it."""
     reason = f"{NOT_FOUND}; {LOOK}" if "pictures" in footage.has else NOT_FOUND
     return Answer(reason=reason, status="abstained")
+
+
+def _start(cited: Evidence) -> Segment:
+    return cited.segment
 
 
 def _told(stretch: Segment | None) -> str:
