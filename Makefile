@@ -11,7 +11,7 @@ export PIP_DEFAULT_TIMEOUT ?= 60
 # Tests start longtake in hundreds of processes: each would compile it anew where this is set.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test cluster-test attack chaos browser screenshots compat lint docs reference clients vlmevalkit bench wheel-check release-check clean
+.PHONY: help demo test cluster-test attack chaos browser screenshots compat lint docs figures reference clients vlmevalkit bench wheel-check release-check clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -24,7 +24,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.ready: $(VENV)/.installed
-	@echo "installing what tests and extras need (1 GB more)"
+	@echo "installing what tests and extras need"
 	$(PIP) install --constraint constraints.txt --editable ".[test,lint,speech,report,serve,mcp,otel,parquet]"
 	touch $@
 
@@ -83,6 +83,9 @@ docs: build/docs-tools/.ready  ## the documentation as a site in build/site; war
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --quiet
 	@echo "build/site/index.html"
 
+figures:  ## the commands behind the figures of the docs, and how old the figures may be
+	$(PYTHON) benchmarks/figures.py
+
 reference: $(VENV)/.ready  ## docs/reference.md from the commands themselves
 	$(BIN)/python benchmarks/command_reference.py
 
@@ -91,8 +94,8 @@ wheel-check: $(VENV)/.ready
 	$(BIN)/python tests/wheel_check.py
 
 PYTHONS ?= python3.11 python3.12 python3.13
-release-check: $(VENV)/.ready  ## wheel and sdist: metadata, licences, pip-audit, then used with each of PYTHONS="…"
-	$(BIN)/python tests/release_check.py $(PYTHONS)
+release-check: $(VENV)/.ready  ## wheel and sdist: metadata, licences, pip-audit, then used and tested with each of PYTHONS="…"
+	$(BIN)/python tests/release_check.py $(PYTHONS) $(if $(SUITE),--suite "$(SUITE)")
 
 # Harnesses pin versions that conflict with ours and with one another, so each has its own environment.
 CLIENTS := build/clients

@@ -1,15 +1,17 @@
 """Builds the wheel and the sdist, and installs each into clean environments of several Pythons.
 
-    python tests/release_check.py python3.11 python3.12 python3.13
+    python tests/release_check.py python3.11 python3.12 python3.13 [--suite tests/unit]
 
 The packages' metadata, licence files and sizes are checked first. Unlike ``make wheel-check``,
 dependencies are downloaded: this is what ``pip install`` does. In each environment a film is made,
-and a question is asked and answered by a simulated model. In the first, the licences of everything
-installed are listed, and pip-audit looks for known vulnerabilities.
+and a question is asked and answered by a simulated model; then the suite runs there, against the
+installed wheel. In the first, the licences of everything installed are listed, and pip-audit looks
+for known vulnerabilities.
 """
 
 from __future__ import annotations
 
+import argparse
 import email
 import importlib.metadata
 import json
@@ -161,9 +163,37 @@ def check(python: str, package: Path, folder: Path) -> None:
     print(f"{made} from {package.name} with {python}: {seconds:.0f} s, {size:.1f} GB, answers")
 
 
+EXTRAS = "test,speech,report,serve,mcp,otel,parquet"
+SUITE = "tests/unit tests/contracts tests/paper"
+"""What runs from the wheel; other tests read the source, or need what is built beside it."""
+
+
+def run_suite(python: str, wheel: Path, folder: Path, suite: str) -> None:
+    """Run tests in a copy of the repository without its source, against the installed wheel."""
+    own = folder / "bin" / "python"
+    pip = (own, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+    run(*pip, "--constraint", ROOT / "constraints.txt", f"{wheel}[{EXTRAS}]", cwd=folder)
+    copy = folder / "repository"
+    files = run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT)
+    for name in files.splitlines():
+        if not name.startswith("src/") and (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+    where = run(own, "-c", "import longtake; print(longtake.__file__)", cwd=copy)
+    if not where.startswith(str(folder)):
+        sys.exit(f"longtake was imported from {where}, not from the wheel")
+    options = ("-m", "not campaign", "-n", "2", "--dist", "loadfile")
+    printed = run(own, "-m", "pytest", *suite.split(), *options, cwd=copy)
+    print(f"{suite} with {python}: {printed.splitlines()[-1]}")
+
+
 def main() -> None:
     """Check every package with every Python."""
-    pythons = sys.argv[1:] or [sys.executable]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pythons", nargs="*", default=[sys.executable])
+    parser.add_argument("--suite", default=SUITE, help="folders and files of tests; empty: none")
+    options = parser.parse_args()
+    pythons = options.pythons
     if missing := [python for python in pythons if shutil.which(python) is None]:
         sys.exit(f'not installed: {", ".join(missing)}; name others: PYTHONS="…"')
     with tempfile.TemporaryDirectory(prefix="release-") as name:
@@ -191,6 +221,8 @@ def main() -> None:
                 (site,) = (folder / "lib").glob("python*/site-packages")
                 list_licences(site)
                 audit(tool, site)
+            if options.suite:
+                run_suite(python, packages[-1], folder, options.suite)
             shutil.rmtree(folder)
 
 

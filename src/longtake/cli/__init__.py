@@ -161,7 +161,9 @@ class _LazyGroup(click.Group):
         elif name not in COMMANDS and not name.startswith("-"):
             known = self.list_commands(ctx)
             if name not in known and _names_film(name):
-                if len(args) == 1 or all(map(os.path.exists, args)):
+                # the page shows files, not addresses
+                alone = len(args) == 1 and "://" not in name
+                if alone or all(map(os.path.exists, args)):
                     args = ["serve", "--open", *(f"--films={each}" for each in args)]
                 else:
                     args = ["ask", *args]

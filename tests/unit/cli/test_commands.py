@@ -264,6 +264,7 @@ ANYTHING = {"ignore_unknown_options": True, "help_option_names": []}
         (["film.mp4", "Who imports a.ts"], ["ask", "film.mp4", "Who imports a.ts"]),
         (["info", "Who?"], ["info", "Who?"]),
         (["https://example.org/a", "Who?"], ["ask", "https://example.org/a", "Who?"]),
+        (["https://example.org/a"], ["ask", "https://example.org/a"]),
         (["film.mp4"], ["serve", "--open", "--films=film.mp4"]),
         (["film.mp4", "info"], ["serve", "--open", "--films=film.mp4", "--films=info"]),
         (["."], ["serve", "--open", "--films=."]),
