@@ -296,6 +296,34 @@ def test_a_film_is_asked_through_every_method(
         assert call.usage.tokens_in >= text + 10 * frames
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *IN_SHORT,
+        pytest.param("uniform", marks=pytest.mark.campaign),
+        pytest.param("a4vl", marks=pytest.mark.campaign),
+    ],
+)
+def test_a_film_is_asked_with_contact_sheets(
+    name: str, film: Path, qwen: VisionModel, folder: Path, prepared_models: Path
+) -> None:
+    settings = settings_of(qwen, folder, show="sheets", max_pixels=112 * 112)
+    session = Session(settings, ModelAssignment(models=["tiny"], replies=False))
+    opened = open_film(film, settings, subtitles=film.with_suffix(".srt"))
+    options = ("the green map", "a red ball", "a blue door", "nothing")
+    with listening() as heard:
+        result = session.answer(name, opened, Question("What is opened?", options))
+    assert result.answer.choice in LETTERS
+    calls = [event for event in heard.events if isinstance(event, ChatCalled)]
+    several = [call for call in calls if call.usage.frames > 1]
+    assert several
+    for call in several:
+        text, frames = _parts(call.messages)
+        assert frames == call.usage.frames, "budgets and traces count each frame"
+        # as pictures of that size they would take 18 tokens each
+        assert call.usage.tokens_in < text + 200 + 18 * (frames // 9 + 1)
+
+
 def _parts(messages: Sequence[Any]) -> tuple[int, int]:
     """Bytes of text and number of pictures."""
     parts = [part for message in messages for part in message["parts"]]

@@ -50,8 +50,9 @@ def contact_sheet(frames: Sequence[Frame], max_pixels: int = WIDEST * WIDEST) ->
 
     columns = math.ceil(math.sqrt(len(frames)))
     rows = math.ceil(len(frames) / columns)
-    most = min(max_pixels / (columns * rows), (WIDEST / columns) ** 2 * _ratio(frames[0]))
-    width, height = _size(frames[0], most)
+    height, width = frames[0].pixels.shape[:2]
+    widest = (WIDEST / columns) ** 2 * height / width
+    width, height = _size(frames[0], min(max_pixels / (columns * rows), widest))
     sheet = Image.new("RGB", (columns * width, rows * height))
     for number, frame in enumerate(frames):
         row, column = divmod(number, columns)
@@ -89,11 +90,6 @@ def stamped(frame: Frame, size: tuple[int, int]) -> Picture:
     draw.rectangle((box[0] - 3, box[1] - 2, box[2] + 3, box[3] + 2), fill=(0, 0, 0))
     draw.text((4, 4), text, font=font, fill=(255, 255, 255))
     return tile
-
-
-def _ratio(frame: Frame) -> float:
-    height, width = frame.pixels.shape[:2]
-    return float(height / width)
 
 
 def _size(frame: Frame, max_pixels: float) -> tuple[int, int]:
