@@ -156,11 +156,8 @@ def _command(
     """The command of a cell; where no data are given, DATA stands for them."""
     experiment = cell.experiment
     folder = data.get(experiment.benchmark, data.get("", Path("DATA")))
-    line = experiment.command("--data", str(folder), *given)
-    # a team is that of the preset or its ablation
-    if not {"--model", "--team"} & {*given}:
-        line += [word for model in experiment.models for word in ("--model", model)]
-    return [*line, "--out", str(place)]
+    # models and teams that are not given are those of the preset or its ablation
+    return experiment.command("--data", str(folder), *given, "--out", str(place))
 
 
 def _unnamed(tables: Sequence[PaperTable], settings: Settings) -> list[str]:

@@ -82,7 +82,13 @@ def test_an_ablation_has_the_figure_of_its_row_and_an_unknown_one_lists_all():
     with pytest.raises(ConfigError, match=r"'help'; it has: .*no-propagation, no-decomposition"):
         presets.read("videodetective-videomme-long", "help")
     with pytest.raises(ConfigError, match="it has: none"):
-        presets.read("symphony-lvbench", "help")
+        presets.read("a4vl-nextqa", "help")
+
+
+def test_a_row_with_other_models_asks_them():
+    chosen = presets.read("symphony-lvbench", "symphony-gpt-4o")
+    assert chosen.models == ("GPT-4o", "planner=DeepSeek-R1")
+    assert chosen.published[0].accuracy == 67.1
 
 
 @pytest.fixture

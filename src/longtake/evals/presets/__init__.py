@@ -1,8 +1,8 @@
 """The papers' experiments and tables: one TOML file per paper, with the published figures.
 
 An experiment is what a preset of ``longtake eval`` runs. A row of a table is an experiment for each
-of the table's columns, with other fields, models or another method where the row says so. A row
-with other fields, encoders or another method is an ablation, which has a name.
+of the table's columns, with other fields, models or another method where the row says so. Such a
+row has a name, which ``--ablation`` takes.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class EvalPreset:
     """Fields of the method."""
     encoders: tuple[PaperEncoder, ...] = ()
     ablation: str = ""
-    """The name of the row that it belongs to, if that changes more than the models."""
+    """The name of the row that it belongs to, if that changes anything."""
     models: tuple[str, ...] = ()
     """The paper's models in the notation of ``--model``: at a public server, or by the names that
     the user's configuration must give them."""
@@ -220,7 +220,7 @@ def _cells(table: Mapping[str, Any], experiments: Mapping[str, EvalPreset]) -> I
             # another method does not have the paper's fields, and does not search
             same_method = method == experiment.method
             encoders = experiment.encoders if same_method else ()
-            changes = row.keys() & {"method", "fields", "encoders", "team"}
+            changes = row.keys() & {"method", "fields", "encoders", "models", "team"}
             experiment = replace(
                 experiment,
                 method=method,
