@@ -80,6 +80,7 @@ def reproduce(
     given += ["--allow-differences"] if allow_differences else []
     given += ["--team", str(team)] if team is not None else []
     given += ["--limit", str(limit)] if limit is not None else []
+    given += _settings(click.get_current_context().params)
     if dry_run:
         unnamed = () if models or team else _unnamed(chosen, settings)
         _list(paper, chosen, given, data, out or Path("repro"), unnamed, as_json=as_json)
@@ -104,6 +105,13 @@ def reproduce(
         compared.append((title, cell, _accuracy(place, data)))
     _compare(compared, as_json=as_json)
     return failed
+
+
+def _settings(options: Mapping[str, Any]) -> list[str]:
+    """The options for settings, which each row gets too."""
+    words = [word for text in options["assignments"] for word in ("--set", text)]
+    words += ["--config", str(options["config_file"])] if options["config_file"] else []
+    return words + ["--trust-config"] * options["trust_config"]
 
 
 def _chosen(

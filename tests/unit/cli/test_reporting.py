@@ -198,6 +198,19 @@ def test_a_row_of_a_paper_is_repeated_beside_its_published_figure(run, runs, tmp
     assert spec["questions"] == 1
 
 
+def test_rows_get_the_settings_and_ask_models_by_the_papers_names(run, runs, tmp_path):
+    config = tmp_path / "papers.toml"
+    config.write_text('[models."Llama2-70B"]\nbackend = "scripted"\nreplies = ["A"]\n')
+    asked = ("reproduce", "videoagent", "--table", "6", "--row", "2", "--config", config)
+    code, out, _ = run(*asked, "--dry-run")
+    assert code == 0
+    assert "--ablation llama2-70b" in out
+    assert f"--config {config}" in out
+    assert "must give these names" not in out
+    code, out, _ = run(*asked[:5], "3", "--dry-run")
+    assert "models that config.toml must give these names: GPT-3.5" in out
+
+
 def test_a_row_that_fails_is_reported_and_the_rest_goes_on(run, tmp_path):
     asked = ("reproduce", "videoagent", "--table", "8", "--out", tmp_path / "r", *SIMULATED)
     code, _, err = run(*asked, "--data", tmp_path)
