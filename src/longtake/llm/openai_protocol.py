@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from longtake._util.timecode import clock
 from longtake.llm.capabilities import Capabilities, Rung
 from longtake.llm.chat import (
     LABEL,
@@ -263,6 +264,8 @@ def _together(shown: Sequence[Image], show: str) -> list[dict[str, Any]]:
     """Frames as one sheet or one video, after words that say what it is."""
     frames, pixels = [image.frame for image in shown], shown[0].max_pixels
     times = [image.time for image in shown]
+    if len(shown) == 1:
+        return [_text(f"[{clock(times[0])}]"), _picture(shown[0].jpeg)]
     stretch = Segment(min(times), max(times))  # a step may show them in another order
     if show == "sheets":
         sheet = contact_sheet(frames, pixels * len(shown))

@@ -121,6 +121,13 @@ def test_twenty_frames_are_three_sheets() -> None:
     assert numbers == ["9", "9", "2"]
 
 
+def test_a_frame_that_is_left_over_is_a_picture_with_its_time() -> None:
+    with serve(lambda _: completion("seen")) as served:
+        chat_at(served, show="sheets").complete([say("user", *shown(10))], Options())
+    *_, label, picture, _ = parts_of(served.requests[0])
+    assert (label["text"], seconds_in(picture)) == ("[00:00:09]", [9])
+
+
 @pytest.mark.parametrize("show", ["sheets", "video"])
 def test_one_frame_is_a_picture_with_its_time(show: Any) -> None:
     with serve(lambda _: completion("seen")) as served:
