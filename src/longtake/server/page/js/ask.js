@@ -144,7 +144,7 @@ export function AskBox({ film, about, given, carried, onCarried, onRun, onCompar
 function limit(estimate) {
   if (!estimate || estimate.calls == null) return "";
   const pictures = estimate.frames > 9 ? `, ${count(estimate.frames)} pictures` : "";
-  return `at most ${count(estimate.calls)} calls${pictures}, ${money(estimate.cost)}`;
+  return `at most ${count(estimate.calls)} calls${pictures}, ${estimate.cost == null ? "price " : ""}${money(estimate.cost)}`;
 }
 
 // the built-in models read; one that sees is downloaded here, not on a command line

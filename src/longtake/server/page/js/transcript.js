@@ -77,20 +77,29 @@ export function Transcript({ film, timeline, player, evidence = [], onSeek, onAs
   const select = () => {
     const chosen = window.getSelection();
     if (!chosen || chosen.isCollapsed || !box.current.contains(chosen.anchorNode)) return;
-    const numbers = [chosen.anchorNode, chosen.focusNode].map((node) => {
-      const element = node.nodeType === 1 ? node : node.parentElement;
-      const line = element && element.closest("[data-line]");
-      return line ? Number(line.dataset.line) : null;
-    });
-    if (numbers.includes(null)) return;
-    setPart({ from: Math.min(...numbers), to: Math.max(...numbers) });
+    const range = chosen.getRangeAt(0);
+    const numbers = [...box.current.querySelectorAll("[data-line]")]
+      .filter((line) => range.intersectsNode(line)).map((line) => Number(line.dataset.line));
+    if (numbers.length) setPart({ from: numbers[0], to: numbers[numbers.length - 1] });
+  };
+  // it may end outside
+  useEffect(() => {
+    const ends = ["mouseup", "touchend"];
+    const listen = () => box.current && select();
+    ends.forEach((name) => document.addEventListener(name, listen));
+    return () => ends.forEach((name) => document.removeEventListener(name, listen));
+  }, []);
+  const clear = () => {
+    window.getSelection().removeAllRanges();
+    setPart(null);
   };
   const choose = (number, event) => {
     if (event.shiftKey) {
       const from = part ? part.from : now >= 0 ? now : number;
+      window.getSelection().removeAllRanges();
       setPart({ from: Math.min(from, number), to: Math.max(from, number) });
     } else {
-      setPart(null);
+      clear();
       onSeek(lines[number].start);
     }
   };
@@ -111,9 +120,9 @@ export function Transcript({ film, timeline, player, evidence = [], onSeek, onAs
           ? `${place + 1} of ${plural(found.length, "line")}` : "not there"}</span>`}
         <button disabled=${!found.length}>Next</button></form>
       ${part && html`<${Part} film=${film} lines=${lines.slice(part.from, part.to + 1)}
-        onAsk=${onAsk} onClose=${() => setPart(null)} />`}
-      <div class="lines" ref=${box} tabindex="0" role="region" aria-label="Lines" onMouseUp=${select}
-        onTouchEnd=${select} onWheel=${() => { touched.current = Date.now(); }}
+        onAsk=${onAsk} onClose=${clear} />`}
+      <div class=${lines.length > 12 ? "lines" : "lines few"} ref=${box} tabindex="0" role="region" aria-label="Lines"
+        onWheel=${() => { touched.current = Date.now(); }}
         onPointerDown=${() => { touched.current = Date.now(); }}
         onKeyDown=${() => { touched.current = Date.now(); }}>
         ${chunks.map((first, number) => html`<${Chunk} key=${first} number=${number} box=${box}
@@ -158,11 +167,16 @@ function Chunk({ number, box, lines, first, now, wanted, part, evidence, onChoos
   [near, lines, now, wanted, chosen, evidence]);
 }
 
+const holds = (one, other) => {
+  const middle = (other.start + other.end) / 2;
+  return middle >= one.start && middle <= one.end;
+};
 const SAME = { speech: "speech", subtitle: "speech", onscreen: "onscreen" };
 
 function isCited(line, evidence) {
+  // lines and citations that only touch are not the same
   return evidence.some(({ segment, source }) => SAME[source] === line.kind
-    && line.start < Math.max(segment.end, segment.start + 0.1) && line.end > segment.start);
+    && (holds(segment, line) || holds(line, segment)));
 }
 
 function Line({ line, number, now, wanted, chosen, cited, onChoose, film, onNames }) {
