@@ -340,15 +340,19 @@ def embed(
         for clip in listed:
             moments = np.flatnonzero((times >= clip.segment.start) & (times < clip.segment.end))
             # containers round durations, so a caption may end a little late
-            if len(moments) and clip.segment.end <= footage.duration + 1.0:
-                inside.append(clip)
-                if squares:
-                    chosen = times[moments[sampling.uniform(len(moments), max_frames)]]
-                    rows.append(squares(footage.at(chosen.tolist())))
-                else:
-                    rows.append(np.asarray(vectors[moments], np.float32))
-            else:
+            if not len(moments) or clip.segment.end > footage.duration + 1.0:
                 dropped.add("beyond the end of its film", f"{video} at {clip.segment.start:g} s")
+                continue
+            if squares:
+                chosen = times[moments[sampling.uniform(len(moments), max_frames)]]
+                try:
+                    rows.append(squares(footage.at(chosen.tolist())))
+                except LongtakeError as error:
+                    dropped.add("film cannot be read", str(error))
+                    continue
+            else:
+                rows.append(np.asarray(vectors[moments], np.float32))
+            inside.append(clip)
         if inside:
             written = [clip.caption for clip in inside]
             texts.append(np.asarray(written) if squares else footage.encode(written))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -199,6 +200,23 @@ def test_clips_are_seen_through_the_index_of_their_film():
         footage.encode(["a b", "c d"]), abs=1e-3
     )
     assert dropped.reasons == {"beyond the end of its film": 1, "film cannot be read": 1}
+
+
+def test_a_film_whose_pictures_cannot_be_read_is_dropped():
+    def footage(video):
+        def at(times):
+            if video == "broken":
+                raise ConfigError("no picture")
+            return times
+
+        return SimpleNamespace(times=np.arange(10.0), duration=10.0, at=at)
+
+    clips = [CaptionedClip(video, Segment(0, 8), "a") for video in ("broken", "v")]
+    dropped = Dropped()
+    pictures = np.zeros((4, 3, 2, 2), np.uint8)
+    made = data.embed(clips, dropped, footage, 4, squares=lambda _: pictures)
+    assert (made.videos.tolist(), made.texts.tolist(), made.raw) == (["v"], ["a"], True)
+    assert dropped.lines() == ["dropped 1: film cannot be read (no picture)"]
 
 
 def test_pairs_are_kept_and_read(tmp_path):
