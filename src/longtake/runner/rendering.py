@@ -321,10 +321,11 @@ def as_srt(rendered: RenderedAnswer, fps: float) -> str:  # noqa: ARG001
 
 def as_edl(rendered: RenderedAnswer, fps: float) -> str:
     """The citations one after another, as a CMX 3600 edit decision list."""
+    # timecode counts frames: an hour of 29.97 a second is a little less than an hour of timecode
     rate = max(1, round(fps))
     lines, end = [f"TITLE: {_line(rendered.question)[:70]}", "FCM: NON-DROP FRAME", ""], 0
     for place, cited in enumerate(_evidence(rendered)):
-        first, length = _frames(cited, rate)
+        first, length = _frames(cited, fps)
         codes = (first, first + length, end, end + length)
         times = " ".join(_timecode(frame, rate) for frame in codes)
         lines += [
@@ -340,11 +341,11 @@ def as_otio(rendered: RenderedAnswer, fps: float) -> str:
     """The citations one after another, as an OpenTimelineIO timeline."""
 
     def time(frames: int) -> dict[str, Any]:
-        return {"OTIO_SCHEMA": "RationalTime.1", "rate": float(rate), "value": float(frames)}
+        return {"OTIO_SCHEMA": "RationalTime.1", "rate": fps, "value": float(frames)}
 
-    rate, clips = max(1, round(fps)), []
+    clips = []
     for place, cited in enumerate(_evidence(rendered)):
-        first, length = _frames(cited, rate)
+        first, length = _frames(cited, fps)
         film = _film(rendered, place)
         whole = {"OTIO_SCHEMA": "TimeRange.1", "start_time": time(first), "duration": time(length)}
         media = {"OTIO_SCHEMA": "ExternalReference.1", "target_url": film, "metadata": {}}
@@ -379,11 +380,11 @@ def _film(rendered: RenderedAnswer, place: int) -> str:
     return rendered.sources[place] if place < len(rendered.sources) else rendered.film
 
 
-def _frames(cited: Evidence, rate: int) -> tuple[int, int]:
+def _frames(cited: Evidence, fps: float) -> tuple[int, int]:
     """The number of the first frame of a citation, and how many there are."""
     stretch = shown_stretch(cited)
-    first = round(stretch.start * rate)
-    return first, max(1, round(stretch.end * rate) - first)
+    first = round(stretch.start * fps)
+    return first, max(1, round(stretch.end * fps) - first)
 
 
 def _timecode(frame: int, rate: int) -> str:

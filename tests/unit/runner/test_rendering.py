@@ -147,6 +147,9 @@ def test_an_edit_list_puts_citations_one_after_another():
     # 30 frames a second; a moment lasts two seconds
     assert lines[3].split()[4:] == ["00:00:01:00", "00:00:03:00", "00:00:00:00", "00:00:02:00"]
     assert lines[6].split()[4:] == ["00:00:09:00", "00:00:11:00", "00:00:02:00", "00:00:04:00"]
+    late = Answer(text="Red.", evidence=(Evidence(Segment(3600, 3602), "speech", "red"),))
+    # an hour has 107,892 frames, which timecode counts by thirty
+    assert "00:59:56:12 00:59:58:12" in as_edl(replace(told(), answer=late), 29.97)
     assert lines[4:6] == ["* FROM CLIP NAME: film.mp4", "* COMMENT: the dog is red"]
 
 
