@@ -63,6 +63,9 @@ ABOUT = 0.5
 """Share of the question's words, weighted by rarity, that a cited line of speech holds."""
 MONEY = frozenset({"euro", "dollar", "pound", "franc"})
 """Base forms of words before which two numbers in a row are a price."""
+SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
+# "how many million", "in thousands"
+_SCALE = re.compile(rf"\b(?:how many|in) ({'|'.join(SCALES)})s?\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
@@ -119,7 +122,9 @@ class Column:
         elif self.kind == "boolean":
             value = {"yes": True, "true": True, "no": False, "false": False}.get(text.lower())
         elif self.kind != "string":
-            value = _number(text, whole=self.kind == "integer")
+            scale = _SCALE.search(self.about)
+            unit = SCALES[scale[1].lower()] if scale else 1
+            value = _number(text, unit, whole=self.kind == "integer")
         return value if value is not None and self._allows(value) else None
 
     def _allows(self, value: Value) -> bool:
@@ -144,14 +149,15 @@ class Column:
         return {"type": [self.kind, "null"], **given, **enum}
 
 
-def _number(text: str, *, whole: bool) -> float | int | None:
-    """The number that a text states; ``None`` if it states none or several."""
+def _number(text: str, unit: float, *, whole: bool) -> float | int | None:
+    """The number that a text states, in a unit; ``None`` if it states none or several."""
     stated = _stated(text)
     if not stated and text.lower().strip(" .") == "one":
         stated = {1.0}
     if len(stated) != 1:
         return None
     (value,) = stated
+    value = value / unit if value >= unit else value
     if value.is_integer():
         return int(value)
     return None if whole else value
@@ -354,20 +360,25 @@ def extract(
         check = session.settings.answers.verify
         answer = solve(opened, footage, column.question, run, check=check).answer
         given = answer.evidence if answer.status == "answered" else ()
-        row[column.name] = _supported(column, answer.text, _about(column, given))
+        row[column.name] = _supported(column, answer.text, _about(column, answer.text, given))
     return FilmTable(footage.name, schema, (row,), run.usage, run.names)
 
 
-def _about(column: Column, evidence: Sequence[Evidence]) -> list[Evidence]:
+def _about(column: Column, text: str, evidence: Sequence[Evidence]) -> list[Evidence]:
     """The citations without what is said about something else: of two prices, one is another's.
 
-    A sign or a picture does not name what it is about.
+    A sign or a picture does not name what it is about. Of a long turn, the sentences count that
+    state the number of the answer.
     """
     question = column.question
     asked = lexical.lemmas([asks_for_words(question) or question.text])
-    return [
-        each for each in evidence if each.source != "speech" or held("", asked, each.text) >= ABOUT
-    ]
+    about = []
+    for each in evidence:
+        parts = [part for part in sentences(each.text) if _stated(text) & _stated(part)]
+        said = " ".join(parts) or each.text
+        if each.source != "speech" or held("", asked, said) >= ABOUT:
+            about.append(each)
+    return about
 
 
 def _supported(column: Column, text: str, evidence: Sequence[Evidence]) -> Cell:

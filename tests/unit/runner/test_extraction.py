@@ -89,6 +89,22 @@ def test_a_price_in_two_numbers_has_a_point_between_them(extracted):
     assert extracted(PRODUCT, lambda text: "twelve fifty euros", said).data["price"] == 12.5
 
 
+def test_a_number_is_in_the_unit_that_is_asked_for(extracted):
+    aim = {"type": "number", "description": "How many million euros is the profit aim?"}
+    said = [Line(Segment(0, 5), "The profit aim is fifty million euros.")]
+    schema = {"type": "object", "properties": {"aim": aim}}
+    assert extracted(schema, lambda text: "fifty million euros", said).data["aim"] == 50
+
+
+def test_of_a_long_turn_the_sentence_with_the_number_counts(extracted):
+    start = {"type": "integer", "description": "In how many minutes is the next meeting?"}
+    turn = "We have five minutes left. The next meeting will be in thirty minutes."
+    schema = {"type": "object", "properties": {"start": start}}
+    said = [Line(Segment(0, 5), turn)]
+    assert extracted(schema, lambda text: "five minutes", said).data["start"] is None
+    assert extracted(schema, lambda text: "thirty minutes", said).data["start"] == 30
+
+
 def test_a_value_that_the_schema_forbids_is_null(extracted):
     def product(name, **rules):
         given = json.loads(json.dumps(PRODUCT))
