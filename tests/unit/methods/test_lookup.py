@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -548,6 +549,20 @@ def test_moments_without_words_are_read_by_a_model_part_by_part(footage):
         " (all of 00:01:40 read by a model); pictures not looked at"
     )
     assert [cited.text for cited in answer.evidence] == [line.text for line in SAID]
+
+
+def test_a_small_model_does_not_read_everything_for_moments(footage):
+    prompts = []
+
+    def script(_messages, options):
+        prompts.append(options.prompt)
+        return "It weighs twelve stones."
+
+    model = ScriptedChat(script)
+    model.card = replace(model.card, small="told")
+    question = Question("List every moment when a weight is told.")
+    solve(Lookup(), footage, question, Run({"llm": model}))
+    assert "lookup/moments" not in prompts
 
 
 def test_moments_that_a_budget_leaves_out_are_told(footage):

@@ -197,7 +197,8 @@ class Lookup:
             if answer.status == "answered" or asks_for(question) != "when":
                 return answer
         passages = [each for each in passages if not is_instruction(each.text, question.text)]
-        if asks_for_moments(question):
+        # a small model read for minutes here, about three minutes of film
+        if asks_for_moments(question) and not run["llm"].card.small:
             return self.moments(footage, question, passages, stretch, run)
         spoken = [line for each in passages if each.source == "speech" for line in each.lines]
         if passages and stretch is None and not question.options and asks_for(question) == "about":
@@ -292,21 +293,17 @@ class Lookup:
     def bounds(self, duration: float, question: Question) -> Bounds:
         """A prompt for an account and one with passages; for all moments, all that is said."""
         question_words = words([question.text, *question.options])
-        if asks_for_moments(question):
-            parts = math.ceil(SPOKEN * duration / self.max_words)
-            prompt_words = parts * (question_words + self.max_words + 120)
-            return Bounds(
-                calls=parts, frames=0, prompt_words=prompt_words, reply_words=parts * 50, steps=2
-            )
         passages = max(self.max_passages, self.passages_for_options or 0)
         lines = passages * (2 * self.neighbours + 1)
         # a question with options is put again for the odds of its letters
         passage_words = 2 * lines * 40 if question.options else lines * 40 + self.max_words
+        prompt_words = 2 * (question_words + 120) + passage_words
+        parts = math.ceil(SPOKEN * duration / self.max_words) if asks_for_moments(question) else 0
         return Bounds(
-            calls=2,
+            calls=max(2, parts),
             frames=0,
-            prompt_words=2 * (question_words + 120) + passage_words,
-            reply_words=2 * 150,
+            prompt_words=max(prompt_words, parts * (question_words + self.max_words + 120)),
+            reply_words=max(2 * 150, parts * 50),
             steps=2,
         )
 
