@@ -25,7 +25,7 @@ from real_model import ROOT, data_folder
 from longtake.evals.runs import RunFolder
 
 BUDGET = ["--max-tokens", "40000"]
-"""Symphony, the most expensive method, uses 24,000 on average in docs/evaluation.md."""
+"""Symphony, the most expensive method, uses 24,000 on average in docs/results.md."""
 # measured on an H200: all passes of the cheap methods use 15,600 tokens a question of NExT-GQA, at
 # 7,300 a second beside other runs; those of every method 151,000, at 11,100 a second
 CHEAP = ("lookup", "auto", "uniform")

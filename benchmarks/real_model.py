@@ -5,7 +5,7 @@
 
 Each run is a ``longtake eval`` in a process of its own and can be resumed; the table is printed
 from what the run folders hold. ``benchmarks/llm_server.py`` serves a GGUF model on a GPU without
-enforcing anything, which is how the figures in ``docs/evaluation.md`` were made.
+enforcing anything, which is how the figures in ``docs/results.md`` were made.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ NATIVE_SERVERS = ("llamacpp/", "ollama/")
 NATIVE = (
     "a llama.cpp built for its processor read prompts 1.4 times as fast as the built-in runtime"
 )
-"""Measured with Qwen2.5 1.5B on x86-64 with AVX-512 (docs/evaluation.md)."""
+"""Measured with Qwen2.5 1.5B on x86-64 with AVX-512 (docs/performance.md)."""
 
 
 @dataclass(frozen=True)
