@@ -20,6 +20,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+from events_f1 import f1
 
 from longtake.algorithms.stretches import HIGH, SIDE, Talk
 from longtake.evals.benchmarks import meetings
@@ -78,18 +79,6 @@ def read(folder: Path) -> list[Meeting]:
     return read
 
 
-def f1(cuts: list[float], truth: list[float]) -> float:
-    """F1 of boundaries, the nearest pairs first."""
-    pairs = sorted((abs(c - t), c, t) for c in cuts for t in truth if abs(c - t) <= NEAR)
-    used: set[tuple[str, float]] = set()
-    found = 0
-    for _, cut, true in pairs:
-        if not used & {("cut", cut), ("true", true)}:
-            used |= {("cut", cut), ("true", true)}
-            found += 1
-    return 2 * found / max(1, len(cuts) + len(truth))
-
-
 def errors(cuts: list[float], truth: list[float], duration: float) -> tuple[float, float]:
     """Pk and WindowDiff, with a window of half a mean topic, second by second."""
     seconds = np.arange(int(duration) + 1)
@@ -104,7 +93,7 @@ def score(rule: Rule, among: list[Meeting]) -> np.ndarray:
     rows = []
     for meeting in among:
         cuts = rule(meeting)
-        found = f1(cuts, meeting.truth)
+        found = f1(cuts, meeting.truth, NEAR)
         rows.append((found, *errors(cuts, meeting.truth, meeting.duration), len(cuts) + 1))
     return np.mean(rows, axis=0)
 

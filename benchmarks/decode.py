@@ -25,7 +25,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "build" / "bench"
-PEERS = ["opencv-python-headless", "decord2"]
 
 
 def ours(path, seconds):
@@ -139,14 +138,15 @@ def call(python, *arguments):
     return done.stdout
 
 
-def environment():
-    """The Python of an environment with longtake and its peers."""
-    python = WORK / "venv" / "bin" / "python"
-    if not (WORK / "venv" / "ready").exists():
+def environment(name, *packages):
+    """The Python of an environment under build/, which has these packages after the first call."""
+    folder = WORK / name
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
         print("setting up the peers' environment …", flush=True)
-        venv.create(WORK / "venv", with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "-e", str(ROOT), *PEERS], check=True)
-        (WORK / "venv" / "ready").touch()
+        venv.create(folder, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
+        (folder / "ready").touch()
     return str(python)
 
 
@@ -161,7 +161,7 @@ def main():
     )
     options = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
-    python = environment()
+    python = environment("venv", "-e", str(ROOT), "opencv-python-headless", "decord2")
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     for gop in options.gop or (250, 50):
         film = WORK / f"{options.minutes}min_gop{gop}.mp4"

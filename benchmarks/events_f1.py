@@ -16,12 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-WORK = ROOT / "build" / "bench"
+from decode import WORK, environment
+
 FIRST_SEED = 1000
 """The first of the worlds that are reserved for published figures."""
 
@@ -54,21 +53,6 @@ def detect(path: str) -> None:
         seconds = [start.seconds for start in starts]
         cuts[name] = list(zip(seconds, strengths, strict=True))
     print(json.dumps(cuts))
-
-
-def peers() -> str:
-    """The Python of an environment with PySceneDetect."""
-    folder = WORK / "scenedetect"
-    python = folder / "bin" / "python"
-    if not (folder / "ready").exists():
-        print("setting up the peers' environment …", flush=True)
-        venv.create(folder, with_pip=True)
-        subprocess.run(
-            [python, "-m", "pip", "install", "-q", "scenedetect", "opencv-python-headless"],
-            check=True,
-        )
-        (folder / "ready").touch()
-    return str(python)
 
 
 def f1(cuts: Sequence[float], truth: Sequence[float], reach: float) -> float:
@@ -127,7 +111,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=int, nargs="+", default=[3, 20, 60])
     options = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
-    python = peers()
+    python = environment("scenedetect", "scenedetect", "opencv-python-headless")
     table: dict[str, list[float]] = {}
     for minutes in options.minutes:
         began = time.perf_counter()

@@ -31,7 +31,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import av
+from joined_film import repeat
 
 from longtake.config import Settings, cache_folder
 
@@ -68,30 +68,6 @@ class Echo(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
-
-
-def repeated(film: Path, minutes: float, folder: Path) -> Path:
-    """The film over and over, its packets copied, until it is long enough."""
-    path = folder / f"{film.stem}-{minutes:g}-min.mp4"
-    with av.open(str(path), "w") as target:
-        streams: dict[int, Any] = {}
-        offset = 0.0
-        while offset < 60 * minutes:
-            with av.open(str(film)) as source:
-                for stream in source.streams:
-                    if stream.type in ("video", "audio") and stream.index not in streams:
-                        streams[stream.index] = target.add_stream_from_template(stream)
-                assert source.duration is not None
-                for packet in source.demux():
-                    if packet.dts is None or packet.stream.index not in streams:
-                        continue
-                    shift = round(offset / packet.time_base)
-                    packet.dts, packet.pts = packet.dts + shift, packet.pts + shift
-                    packet.stream = streams[packet.stream.index]
-                    target.mux(packet)
-                # a little more than the film, since sound and picture do not end together
-                offset += source.duration / 1e6 + 0.1
-    return path
 
 
 def environment(root: Path, cache: str) -> dict[str, str]:
@@ -163,7 +139,9 @@ def main() -> None:
     print(f"| film | side | first answer, s | state | citations | again, s | {another} |")
     print("|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        films = [repeated(args.film, minutes, Path(folder)) for minutes in args.minutes]
+        films = [Path(folder) / f"{args.film.stem}-{minutes:g}-min.mp4" for minutes in args.minutes]
+        for film, minutes in zip(films, args.minutes, strict=True):
+            repeat(args.film, film, 60 * minutes)
         compare(films, sides, args)
 
 

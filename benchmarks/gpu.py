@@ -28,6 +28,7 @@ from pathlib import Path
 import av
 import numpy as np
 import torch
+from joined_film import repeat
 from transformers import SiglipVisionConfig, SiglipVisionModel
 
 from longtake.config import MediaSettings
@@ -99,26 +100,6 @@ def frames_at(clip: Path, fps: int) -> Iterator[av.VideoFrame]:
             while frame.time is not None and frame.time >= due:
                 yield frame
                 due += 1 / fps
-
-
-def repeat(unit: Path, film: Path, seconds: float) -> None:
-    """Write the packets of a film again and again, without decoding."""
-    with av.open(str(film), "w") as out:
-        stream, offset = None, 0
-        while True:
-            with av.open(str(unit)) as source:
-                video = source.streams.video[0]
-                stream = stream or out.add_stream_from_template(video)
-                length = video.duration
-                for packet in source.demux(video):
-                    if packet.dts is None:
-                        continue
-                    packet.pts, packet.dts = packet.pts + offset, packet.dts + offset
-                    packet.stream = stream
-                    out.mux(packet)
-                offset += length
-                if offset * video.time_base >= seconds:
-                    return
 
 
 def encoder_folder(folder: Path) -> Path:

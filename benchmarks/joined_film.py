@@ -1,4 +1,4 @@
-"""Joins real clips into one film of any length, for the benchmarks of indexing.
+"""Joins real clips into one film of any length, or repeats one, for other benchmarks.
 
 The clips follow one another again and again. Each is encoded once; further passes are copies of
 its packets, so a repeated shot has the same pixels as the first time.
@@ -174,6 +174,28 @@ def _concatenate(pictures: Sequence[Path], sound: Path, path: Path) -> None:
                 target.mux(packet)
                 if packet.pts * packet.time_base >= offset:
                     break
+
+
+def repeat(film: Path, path: Path, seconds: float) -> None:
+    """Write a film over and over, its packets copied, until it is long enough."""
+    with av.open(str(path), "w") as target:
+        streams: dict[int, Any] = {}
+        offset = 0.0
+        while offset < seconds:
+            with av.open(str(film)) as source:
+                for stream in source.streams:
+                    if stream.type in ("video", "audio") and stream.index not in streams:
+                        streams[stream.index] = target.add_stream_from_template(stream)
+                assert source.duration is not None
+                for packet in source.demux():
+                    if packet.dts is None or packet.stream.index not in streams:
+                        continue
+                    shift = round(offset / packet.time_base)
+                    packet.dts, packet.pts = packet.dts + shift, packet.pts + shift
+                    packet.stream = streams[packet.stream.index]
+                    target.mux(packet)
+                # a little more than the film, since sound and picture do not end together
+                offset += source.duration / 1e6 + 0.1
 
 
 def _copy(source: Any, video: Any, target: Any, offset: Fraction) -> Fraction:

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from auto import pooled
 
-from longtake.config import AnswerSettings, Settings
 from longtake.evals import scoring
 from longtake.evals.benchmarks import Benchmark
 from longtake.evals.benchmarks.lab import lab
@@ -51,7 +50,6 @@ class Cell:
     minutes: int
     method: str
     frames: int | None = None
-    verify: bool = True
     acuity: float = PROFILE.model.acuity
 
     @property
@@ -60,14 +58,13 @@ class Cell:
         name = f"{PROFILE.name}-{self.minutes}-{self.acuity:g}-{self.method}"
         if self.frames is not None:
             name = f"{name}-{self.frames}"
-        return RunFolder(self.out / (name if self.verify else f"{name}-unverified"))
+        return RunFolder(self.out / name)
 
     def solver(self) -> Solver:
         """The method with the laboratory's simulated model in every role."""
         model = f"lab/acuity={self.acuity:g}"
         assignment = with_profile_model(ModelAssignment((model,)), self.method)
-        settings = replace(Settings(), answers=AnswerSettings(verify=self.verify))
-        session = Session(settings, assignment=assignment)
+        session = Session(assignment=assignment)
         if self.frames is not None:
             session = session.with_fields(self.method, {"frames": self.frames})
         return Solver(self.method, session)
