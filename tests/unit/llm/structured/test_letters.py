@@ -11,79 +11,29 @@ QUESTION = Question(
 @pytest.mark.parametrize(
     ("said", "letter"),
     [
-        ("B", "B"),
-        ("b", "B"),
-        ("(B)", "B"),
-        ("B.", "B"),
-        ("**B**", "B"),
-        ("[B]", "B"),
-        ("Answer: B.", "B"),
-        ("Answer: (B)", "B"),
         ("answer: b", "B"),
-        ("The answer is B", "B"),
-        ("The correct answer is (B).", "B"),
         ("The best option is B, because it barks.", "B"),
         ("Option B", "B"),
-        ("Final answer: **C**", "C"),
-        ("\\boxed{D}", "D"),
-        ("The answer is \\boxed{D}", "D"),
-        ("B. The red dog", "B"),
-        ("B) the red dog", "B"),
         ("B: The red dog!", "B"),
         ("A. A man in a hat", "A"),
-        ("the red dog", "B"),
-        ("The Red Dog.", "B"),
         ("a woman aged thirty", "C"),
         ("B\n\nBecause it barks.", "B"),
-        ("I think the answer is C", "C"),
-        ("It wears a collar.\n\nThe red dog", "B"),
         ("It wears a collar.\n\nB The red dog", "B"),
-        ("Ｂ", "B"),
-        ("The answer is the red dog.", "B"),
         ("It is not B; the answer is C.", "C"),
     ],
 )
-def test_the_forms_in_which_models_write_letters(said: str, letter: str | None) -> None:
+def test_letters_beside_other_words(said, letter):
+    """``contracts/test_replies.py`` has the usual forms."""
     assert read_letter(said, QUESTION) == letter
 
 
 @pytest.mark.parametrize(
     "said",
-    [
-        "",
-        "?",
-        "2",
-        "A or B",
-        "A/B",
-        "A and C",
-        "A, B",
-        "(A) or (B)",
-        "Answer: A or B",
-        "The answer is either A or B",
-        "The answer is A. No, the answer is B.",
-        "B or maybe C",
-        "B, or C",
-        "E",
-        "Answer: E",
-        "Z",
-        "A man walks in",
-        "A dog",
-        "I am not sure",
-        "The answer is a man",
-        "The answer is not A",
-        "None of the above",
-        "B. A man in a hat",
-        "AB",
-        "Because",
-        "cannot be determined",
-        "The red dog\nNobody at all",
-        "The answer B is wrong.",
-        "If the answer is B, it barks.",
-        "The answer is B? No, C.",
-        "Looking at option B, the dog barks.",
-    ],
-)
-def test_what_names_no_single_option_is_no_answer(said: str) -> None:
+    ["?", "A and C", "The answer is either A or B", "B or maybe C", "B, or C", "A dog", "AB",
+     "The answer is not A", "None of the above", "B. A man in a hat", "Because",
+     "The red dog\nNobody at all", "Looking at option B, the dog barks."],
+)  # fmt: skip
+def test_what_names_no_single_option_is_no_answer(said):
     assert read_letter(said, QUESTION) is None
 
 

@@ -42,30 +42,6 @@ class Wishes(BaseModel):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        '{"choice": "B", "reason": "it barks"}',
-        '```json\n{"choice": "B", "reason": "it barks"}\n```',
-        'Here you go:\n```\n{"choice": "(B)", "reason": "it barks",}\n```\nGood luck!',
-        "{'choice': 'Answer: B.', 'reason': 'it barks'}",
-        'I looked at {all} frames. {"choice": "the dog", "reason": "it barks"} That is all.',
-        '{"choice": "B", "reason": "it barks',
-        '```\n{"choice": "B", "reason": "it barks"}\n```\n{"choice": "B", "reason": "it barks"}',
-        '{"choice": "B", "reason": "it barks", "extra": [1]}',
-    ],
-)
-def test_one_answer_in_many_dresses(text: str) -> None:
-    assert parse_reply(text, Guess, QUESTION) == Guess.model_construct(
-        choice="B", reason="it barks"
-    )
-
-
-@pytest.mark.parametrize("text", ["B", "Answer: (B).", "the dog", "Let me see.\nThe answer is B."])
-def test_a_bare_letter_is_a_reply_where_nothing_else_is_needed(text: str) -> None:
-    assert parse_reply(text, Guess, QUESTION).choice == "B"
-
-
-@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("", "empty"),
