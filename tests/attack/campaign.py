@@ -105,10 +105,10 @@ def attack_films(folder: Path, seed: int, until: float) -> tuple[int, int, int]:
     return total, refusals, findings
 
 
-def attack_texts(seed: int, until: float) -> tuple[int, int]:
-    """Texts until the time is up, in a process of its own; gives cases and findings."""
+def attack_with(script: str, seed: int, until: float, *more: str) -> tuple[int, int]:
+    """A program that attacks until the time is up; gives cases and findings."""
     seconds = max(1.0, until - time.monotonic())
-    line = [sys.executable, str(HERE / "texts.py"), str(seed), str(seconds), str(CRASHES)]
+    line = [sys.executable, str(HERE / script), str(seed), str(seconds), *more]
     done = subprocess.run(line, capture_output=True, text=True, env=_environment())
     print(done.stdout[-4000:], end="")
     told = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
@@ -141,18 +141,6 @@ def attack_guided(seed: int, until: float) -> tuple[int, int]:
     return cases, findings
 
 
-def attack_client(seed: int, until: float) -> tuple[int, int]:
-    """Mutated responses of a server until the time is up; gives cases and findings."""
-    seconds = max(1.0, until - time.monotonic())
-    line = [sys.executable, str(HERE / "responses.py"), str(seed), str(seconds)]
-    done = subprocess.run(line, capture_output=True, text=True, env=_environment())
-    print(done.stdout[-4000:], end="")
-    told = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
-    if not told:
-        print(f"found: the process ended with {done.returncode}\n{done.stderr[-3000:]}")
-    return told.get("cases", 0), told.get("findings", 1)
-
-
 def attack_properties(seed: int, until: float) -> tuple[int, int]:
     """Fresh cases of every property test, hostile requests to each route among them.
 
@@ -182,9 +170,9 @@ def main() -> int:
     end = began + 60 * options.minutes
     with tempfile.TemporaryDirectory(prefix="longtake-attack-") as folder:
         films = attack_films(Path(folder), seed, began + 0.5 * (end - began))
-    texts = attack_texts(seed, began + 0.62 * (end - began))
+    texts = attack_with("texts.py", seed, began + 0.62 * (end - began), str(CRASHES))
     guided = attack_guided(options.seed, began + 0.8 * (end - began))
-    client = attack_client(seed, began + 0.88 * (end - began))
+    client = attack_with("responses.py", seed, began + 0.88 * (end - began))
     server = attack_properties(options.seed, end)
     print(f"films: {films[0]} cases, {films[1]} refused in words, {films[2]} findings")
     print(f"texts: {texts[0]} cases, {texts[1]} findings")

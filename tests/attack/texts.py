@@ -19,6 +19,7 @@ from pathlib import Path
 
 from attack import replies
 from attack.bombs import HEADS, PIECES
+from support.annotations import EGOSCHEMA, LONGVIDEOBENCH, LVBENCH, MLVU, NEXTQA, VIDEOMME
 
 from longtake import config
 from longtake.agents.team import read_team
@@ -59,38 +60,6 @@ def _benchmark(name: str, files: Files) -> Target:
     return Target(read, files)
 
 
-EGO = {"question": "Why?", **{f"option {i}": f"o{i}" for i in range(5)}}
-NEXTQA = "video,frame_count,width,height,question,answer,qid,type,a0,a1,a2,a3,a4\n"
-VIDEOMME = {
-    "question_id": "1-1",
-    "videoID": "x",
-    "duration": "long",
-    "domain": "D",
-    "task_type": "T",
-    "question": "Q?",
-    "options": ["A. Pink.", "B. Blue."],
-    "answer": "B",
-}
-LVB = {
-    "id": "v_0",
-    "video_path": "v.mp4",
-    "question": "Q?",
-    "candidates": ["a", "b", "c"],
-    "correct_choice": 2,
-    "duration_group": 60,
-    "question_category": "S2A",
-    "level": "L1",
-    "starting_timestamp_for_subtitles": 100.0,
-}
-ASKED = {"uid": 5, "question": "What?\n(A) one\n(B) two", "answer": "B", "question_type": ["e"]}
-LVBENCH = {"key": "k", "qa": [ASKED]}
-MLVU = {
-    "video": "v.mp4",
-    "question": "Q?",
-    "candidates": ["x", "y"],
-    "answer": "y",
-    "question_type": "ego",
-}
 TRACE = "\n".join(
     [
         '{"longtake_trace": 1, "longtake": "0.1.0"}',
@@ -157,14 +126,14 @@ TARGETS: dict[str, Target] = {
     "egoschema": _benchmark(
         "egoschema",
         {
-            "questions.json": json.dumps([{"q_uid": "u1", **EGO}]),
+            "questions.json": json.dumps([{"q_uid": "u1", **EGOSCHEMA}]),
             "subset_answers.json": '{"u1": 3}',
         },
     ),
     "egoschema-captions": _benchmark(
         "egoschema-captions",
         {
-            "subset_anno.json": json.dumps({"u1": {**EGO, "truth": 1}}),
+            "subset_anno.json": json.dumps({"u1": {**EGOSCHEMA, "truth": 1}}),
             "lavila_subset.json": '{"u1": ["#C walks", "#C sits"]}',
         },
     ),
@@ -176,8 +145,10 @@ TARGETS: dict[str, Target] = {
         },
     ),
     "videomme": _benchmark("videomme", {"videomme.json": json.dumps([VIDEOMME])}),
-    "longvideobench": _benchmark("longvideobench", {"lvb_val.json": json.dumps([LVB])}),
-    "lvbench": _benchmark("lvbench", {"video_info.meta.jsonl": json.dumps(LVBENCH) + "\n"}),
+    "longvideobench": _benchmark("longvideobench", {"lvb_val.json": json.dumps([LONGVIDEOBENCH])}),
+    "lvbench": _benchmark(
+        "lvbench", {"video_info.meta.jsonl": json.dumps({"key": "k", "qa": [LVBENCH]}) + "\n"}
+    ),
     "mlvu": _benchmark("mlvu", {f"{name}.json": json.dumps([MLVU]) for name in DEV}),
     **{
         f"subtitles{suffix}": Target(

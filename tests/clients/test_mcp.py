@@ -29,17 +29,9 @@ from longtake.video.clip import Encoding, write_film
 
 QUESTION = next(q for q in WORLD.questions if q.options)
 TOOLS = {
-    "list_films",
-    "add_film",
-    "overview",
-    "search",
-    "transcript",
-    "frames",
-    "ask",
-    "extract",
-    "wait",
-    "cancel",
-}
+    "list_films", "add_film", "overview", "search", "transcript", "frames", "ask", "extract",
+    "wait", "cancel",
+}  # fmt: skip
 
 
 async def exercise(client, films):

@@ -48,22 +48,10 @@ class Faults:
     """
 
     kinds = (
-        "429",
-        "429 with Retry-After",
-        "500",
-        "hang",
-        "reset",
-        "truncated body",
-        "truncated JSON",
-        "prose around JSON",
-        "wrong types",
-        "wrong letters",
-        "two letters",
-        "empty",
-        "thinking only",
-        "thinking",
-        "two answers",
-    )
+        "429", "429 with Retry-After", "500", "hang", "reset", "truncated body", "truncated JSON",
+        "prose around JSON", "wrong types", "wrong letters", "two letters", "empty",
+        "thinking only", "thinking", "two answers",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.times: Counter[int] = Counter()

@@ -55,16 +55,6 @@ def test_methods_and_models_of_the_package_are_found(longtake: Any) -> None:
     assert (row["backend"], row["where"]) == ("echo", "api.example")
 
 
-def test_settings_of_the_backend_are_checked(longtake: Any) -> None:
-    entry = ("--set", "models.mine.backend=echo")
-    wrong = longtake("models", "list", *entry, "--set", "models.mine.volum=3")
-    assert wrong.returncode == 2
-    assert "did you mean 'models.mine.volume'" in wrong.stderr
-    loud = longtake("models", "list", *entry, "--set", "models.mine.volume=12")
-    assert loud.returncode == 2
-    assert "models.mine.volume = 12" in loud.stderr
-
-
 @pytest.mark.campaign
 def test_an_evaluation_runs_and_one_prompt_is_overridden(longtake: Any, tmp_path: Path) -> None:
     """It starts longtake in processes, as the example package says."""
@@ -92,11 +82,3 @@ def test_an_evaluation_runs_and_one_prompt_is_overridden(longtake: Any, tmp_path
         traces = "".join(path.read_text() for path in (tmp_path / run / "traces").glob("*.jsonl"))
         assert reason in traces
         assert ("Choose what you like." in traces) == (run == "second")
-
-
-def test_offline_refuses_the_host_of_a_backend_from_another_package(longtake: Any) -> None:
-    asked = ("eval", "lab", *LAB, "--method", "echo", "--model", "mine")
-    remote = ("--set", "models.mine.backend=echo", "--set", "models.mine.address=api.example")
-    refused = longtake(*asked, *remote, "--offline", "--out", "offline")
-    assert refused.returncode == 2
-    assert "mine is at api.example, and --offline forbids connecting to it" in refused.stderr

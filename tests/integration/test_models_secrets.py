@@ -25,19 +25,9 @@ KEY = "sk-MARKED-0123456789abcdef"
 
 
 WORDS = (
-    "echo",
-    "escaped",
-    "split",
-    "refuse",
-    "refuse_escaped",
-    "redirect",
-    "host",
-    "bad_host",
-    "schema",
-    "error",
-    "hang",
-    "plain",
-)
+    "echo", "escaped", "split", "refuse", "refuse_escaped", "redirect", "host", "bad_host",
+    "schema", "error", "hang", "plain",
+)  # fmt: skip
 
 
 class Blind:

@@ -16,15 +16,9 @@ from typing import Any
 import httpx
 
 ENFORCEMENT = (
-    "response_format",
-    "grammar",
-    "json_schema",
-    "guided_json",
-    "guided_choice",
-    "guided_grammar",
-    "structured_outputs",
-    "tool_choice",
-)
+    "response_format", "grammar", "json_schema", "guided_json", "guided_choice", "guided_grammar",
+    "structured_outputs", "tool_choice",
+)  # fmt: skip
 """Fields of a request that force a form on the reply."""
 
 

@@ -50,21 +50,15 @@ def test_questions_that_name_a_part_of_the_film(text, start, end):
 @pytest.mark.parametrize(
     "text",
     [
-        "What is the man doing?",
-        "What is tied at the end of the rope?",
-        "Who wins at the end of the race?",
-        "What is the ending like?",
-        "Who scores in the first half of the match?",
-        "What did he do for the first time?",
-        "What happens in the first half hour of the party?",
-        "Who is in the middle of the road?",
-        "Why does the man in the middle laugh?",
-        "Who comes after minute 90?",  # outside the film
+        "What is the man doing?", "What is tied at the end of the rope?",
+        "Who wins at the end of the race?", "What is the ending like?",
+        "Who scores in the first half of the match?", "What did he do for the first time?",
+        "What happens in the first half hour of the party?", "Who is in the middle of the road?",
+        "Why does the man in the middle laugh?", "Who comes after minute 90?",  # outside the film
         "What happens at the beginning and at the end?",  # no overlap
-        "He runs from beginning to end; why?",
-        "Which end does she hold?",
+        "He runs from beginning to end; why?", "Which end does she hold?",
     ],
-)
+)  # fmt: skip
 def test_questions_that_name_no_part_of_the_film(text):
     assert scope(text, HOUR) is None
 

@@ -209,13 +209,6 @@ def test_two_films_are_searched_with_models_loaded_once(run, film, film_folder, 
     assert len(loaded) == len(set(loaded)) == 2
 
 
-def test_index_reports_its_parts_on_stderr(run, film):
-    code, out, err = run("index", film, *QUICK)
-    assert (code, out) == (0, "")
-    assert "frames" in err
-    assert "indexed in" in err
-
-
 def test_doctor(run):
     facts = json.loads(ok(run("doctor", "--json")))
     assert facts["packages"]["av"]

@@ -18,24 +18,14 @@ from longtake.types import Question
 @pytest.mark.parametrize(
     "setting",
     [
-        "videoagent.max_rounds",
-        "videoagent.initial_frames",
-        "videoagent.max_requests",
-        "symphony.max_steps",
-        "symphony.grounding.scored_seconds",
-        "symphony.grounding.scored_frames",
-        "symphony.perception.inspector_frames",
-        "a4vl.events.max_blocks",
-        "a4vl.block_frames",
-        "a4vl.inference_frames",
-        "lvagent.chunks",
-        "lvagent.preview_frames",
-        "videodetective.frames",
-        "videodetective.looking.window",
-        "videodetective.graph.top",
-        "uniform.frames",
+        "videoagent.max_rounds", "videoagent.initial_frames", "videoagent.max_requests",
+        "symphony.max_steps", "symphony.grounding.scored_seconds",
+        "symphony.grounding.scored_frames", "symphony.perception.inspector_frames",
+        "a4vl.events.max_blocks", "a4vl.block_frames", "a4vl.inference_frames", "lvagent.chunks",
+        "lvagent.preview_frames", "videodetective.frames", "videodetective.looking.window",
+        "videodetective.graph.top", "uniform.frames",
     ],
-)
+)  # fmt: skip
 def test_a_field_that_leaves_nothing_to_do_is_refused_by_name(setting):
     name, *path, last = setting.split(".")
     values = {last: 0}

@@ -8,11 +8,11 @@ from fractions import Fraction
 import av
 import numpy as np
 import pytest
-from films import FILMS, Recipe, numbered, pictures, x264
+from films import FILMS, Recipe, pictures, x264
 
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
-from longtake.video.clip import Encoding, write_film
+from longtake.video.clip import write_film
 from longtake.video.container import open_container
 from longtake.video.video import Video
 
@@ -47,16 +47,6 @@ def test_what_is_no_file_is_not_opened(tmp_path):
 def test_files_that_hold_no_film(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     assert problem(tmp_path / name) == "not_a_video"
-
-
-def test_sound_only(tmp_path):
-    with av.open(str(tmp_path / "song.mp4"), "w") as file:
-        stream = file.add_stream("aac", rate=16_000)
-        silence = np.zeros((1, 1024), np.int16)
-        frame = av.AudioFrame.from_ndarray(silence, format="s16", layout="mono")
-        frame.sample_rate = 16_000
-        file.mux([*stream.encode(frame), *stream.encode(None)])
-    assert Video(tmp_path / "song.mp4").info.codec == ""
 
 
 def test_cover_art_is_no_picture_of_a_film(tmp_path):
@@ -195,15 +185,7 @@ def test_a_pixel_aspect_ratio_that_exceeds_the_limit_is_ignored(tmp_path):
     assert video.at([0.0])[0].pixels.shape == (height, width, 3)
 
 
-def test_rotation_and_pixel_aspect_ratio_are_applied(tmp_path):
-    picture = numbered(5)
-    picture[:, -20:] = (250, 0, 0)  # a red stripe along the right edge
-    write_film(tmp_path / "turned.mp4", [picture] * 3, Encoding(rotation=90))
-    turned = Video(tmp_path / "turned.mp4")
-    assert (turned.info.width, turned.info.height) == (96, 128)
-    pixels = turned.at([0.0])[0].pixels
-    assert pixels.shape == (128, 96, 3)
-    assert pixels[5, 48, 0] > 200  # rotated anticlockwise, the right edge is on top
+def test_pixel_aspect_ratio_is_applied(tmp_path):
     write_film(tmp_path / "wide.mp4", pictures(3), x264(pixel_aspect=Fraction(4, 3)))
     wide = Video(tmp_path / "wide.mp4")
     assert (wide.info.width, wide.info.height) == (171, 96)
