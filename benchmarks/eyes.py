@@ -5,8 +5,9 @@
 
 The model has the shape of Qwen2.5-VL-3B and random weights, so **its answers mean nothing**; what
 is measured is the way there. It sees each picture and each clip with its own vision encoder, behind
-an OpenAI-compatible server in this process. Replies are held to their schema: texts are a few
-words, numbers and choices are drawn by the model's odds. The film is one of the laboratory.
+an OpenAI-compatible server in this process. Replies are held to their schema, and calls of tools to
+theirs: texts are a few words of the model's, times are drawn, and choices take turns, since random
+weights prefer one of a method's agents to the others. The film is one of the laboratory.
 Estimates are compared with what the model counted: of every prompt (which budgets reserve), and of
 the whole question (the most that a method can use, ``longtake.runner.estimate``).
 """
@@ -18,12 +19,15 @@ import base64
 import io
 import json
 import os
+import random
 import re
 import sys
 import tempfile
 import threading
 import time
 import traceback
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -77,13 +81,31 @@ TEXT = {
     "rms_norm_eps": 1e-6,
     "tie_word_embeddings": True,
 }
-RUNS = ["videoagent", "symphony*3", "a4vl", "uniform", "uniform/sheets", "uniform/video"]
+RUNS = ["videoagent", "symphony*2", "a4vl", "uniform", "uniform/sheets", "uniform/video"]
 RUNS += ["a4vl/video", "lvagent/video"]
 CONTEXT = 32768
 WORDS = 10
 """Tokens of a text in a reply."""
 FRAME_SECONDS = 1.0
 """Frames of a clip that the model sees: one in this many seconds."""
+FILM_SECONDS = 600
+TOOLS = """
+
+# Tools
+
+You may call one or more functions to assist with the user query.
+
+You are provided with function signatures within <tools></tools> XML tags:
+<tools>{}
+</tools>
+
+For each function call, return a json object with function name and arguments within \
+<tool_call></tool_call> XML tags:
+<tool_call>
+{{"name": <function-name>, "arguments": <args-json-object>}}
+</tool_call>"""
+"""How the chat template of Qwen2.5 offers tools."""
+CALL = '<tool_call>\n{{"name": "{}", "arguments": '
 
 
 def model_config(size: str) -> Qwen2_5_VLConfig:
@@ -118,15 +140,29 @@ class VisionModel:
         vocabulary = self.tokenizer.get_vocab()
         plain = [token for name, token in vocabulary.items() if re.fullmatch("Ġ[a-z]{2,7}", name)]
         self.words = torch.tensor(sorted(plain), device=self.device)
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin again with what is drawn, and with choices."""
+        self.draw, self.turns = random.Random(0), Counter[tuple[str, ...]]()
+
+    def next_of(self, texts: Sequence[str]) -> int:
+        """Which of some texts is next: they take turns."""
+        self.turns[tuple(texts)] += 1
+        return (self.turns[tuple(texts)] - 1) % len(texts)
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text."""
         return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def prompt(self, messages: list[dict[str, Any]]) -> tuple[list[int], dict[str, torch.Tensor]]:
+    def prompt(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None
+    ) -> tuple[list[int], dict[str, torch.Tensor]]:
         """Tokens with a place for each patch, and the patches."""
         ids: list[int] = []
         seen: dict[str, list[torch.Tensor]] = {}
+        if tools:
+            ids += self.encode(TOOLS.format("".join(f"\n{json.dumps(each)}" for each in tools)))
         for message in messages:
             ids += self.encode(f"<|im_start|>{message['role']}\n")
             content = message.get("content") or ""
@@ -146,6 +182,10 @@ class VisionModel:
                 grid = seen["video_grid_thw" if video else "image_grid_thw"][-1].reshape(-1)
                 pads = int(grid.prod()) // 4
                 ids += [151652, *[151656 if video else 151655] * pads, 151653]
+            for call in message.get("tool_calls") or []:
+                called = call["function"]
+                text = CALL.format(called["name"]) + called["arguments"]
+                ids += self.encode(f"{text}}}\n</tool_call>")
             ids += self.encode("<|im_end|>\n")
         ids += self.encode("<|im_start|>assistant\n")
         return ids, {name: torch.cat(parts).to(self.device) for name, parts in seen.items()}
@@ -205,23 +245,16 @@ class Writer:
         self.pending.append(token)
         self.out.append(token)
 
-    def choose(self, texts: list[str]) -> None:
-        """Write one of some texts, drawn token by token."""
+    def choose(self, texts: list[str], number: int | None = None) -> None:
+        """Write one of some texts, token by token as a grammar lets a model write it."""
         left = [self.eyes.encode(text) for text in texts]
-        place = 0
-        while True:
-            left = [tokens for tokens in left if len(tokens) > place]
-            allowed = sorted({tokens[place] for tokens in left})
-            if not allowed:
-                return
-            token = allowed[0]
+        number = self.eyes.next_of(texts) if number is None else number
+        for place, token in enumerate(left[number]):
+            allowed = {each[place] for each in left if len(each) > place}
             if len(allowed) > 1:
-                # drawn, because the likeliest of random weights is always the same
-                odds = self.scores()[allowed].float().softmax(-1).cpu()
-                token = allowed[int(torch.multinomial(odds, 1))]
+                self.scores()
             self.take(token)
-            left = [tokens for tokens in left if tokens[place] == token]
-            place += 1
+            left = [each for each in left if each[place : place + 1] == [token]]
 
     def words(self, number: int) -> None:
         """Write some words."""
@@ -238,8 +271,10 @@ class Writer:
         while "$ref" in node:
             node = schema["$defs"][node["$ref"].rpartition("/")[2]]
         if "anyOf" in node:
-            node = next(each for each in node["anyOf"] if each.get("type") != "null")
-            return self.value(node, schema)
+            kinds = [each for each in node["anyOf"] if each.get("type") != "null"]
+            # a time as a clock or in seconds
+            numbers = [each for each in kinds if each.get("type") == "number"]
+            return self.value((numbers or kinds)[0], schema)
         kind = node.get("type")
         kind = kind[0] if isinstance(kind, list) else kind
         if "enum" in node or "const" in node:
@@ -248,9 +283,11 @@ class Writer:
             self.choose(["true", "false"])
         elif kind in ("integer", "number"):
             low = int(node.get("minimum", 0))
-            high = int(node.get("maximum", low + 9))
-            step = max(1, (high - low) // 20)
-            self.choose([str(each) for each in range(low, high + 1, step)])
+            is_time = kind == "number" and "maximum" not in node
+            high = int(node.get("maximum", low + (FILM_SECONDS if is_time else 9)))
+            texts = [str(each) for each in range(low, high + 1, max(1, (high - low) // 20))]
+            # two times in turn would always be the same stretch apart
+            self.choose(texts, self.eyes.draw.randrange(len(texts)) if is_time else None)
         elif kind == "string":
             self.say('"')
             # a word has at most eight characters with its space
@@ -301,20 +338,21 @@ class Handler(BaseHTTPRequestHandler):
         """A reply, or what went wrong."""
         try:
             self.reply(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        except ConnectionError:  # who asked ran out of time and is gone
+            self.close_connection = True
         except Exception as error:  # told to the client and shown here
             traceback.print_exc()
-            with suppress(OSError):  # who asked may be gone
+            with suppress(ConnectionError):
                 self.send(500, {"error": {"message": repr(error)[:300]}})
 
     def reply(self, body: dict[str, Any]) -> None:
         """A reply."""
         if "messages" not in body:
             return self.send(404, {"error": {"message": "not found"}})
-        if body.get("tools"):
-            return self.send(400, {"error": {"message": "tools are not supported"}})
+        tools = {each["function"]["name"]: each for each in body.get("tools") or []}
         with self.turn:
             began = time.perf_counter()
-            ids, seen = self.eyes.prompt(body["messages"])
+            ids, seen = self.eyes.prompt(body["messages"], list(tools.values()))
             if len(ids) >= CONTEXT - 512:
                 message = f"maximum context length is {CONTEXT} tokens, the prompt has {len(ids)}"
                 error = {"message": message, "code": "context_length_exceeded"}
@@ -324,13 +362,25 @@ class Handler(BaseHTTPRequestHandler):
                 float(writer.scores()[0])  # waits for the device
                 Handler.looking += time.perf_counter() - began
             wanted = body.get("response_format") or {}
-            if wanted.get("type") == "json_schema":
+            message: dict[str, Any] = {"role": "assistant"}
+            name = [*tools, ""][self.eyes.next_of([*tools, ""])]
+            if name:
+                schema = tools[name]["function"]["parameters"]
+                writer.say(CALL.format(name))
+                before = len(writer.out)
+                writer.value(schema, schema)
+                arguments = self.eyes.tokenizer.decode(writer.out[before:])
+                writer.say("}\n</tool_call>")
+                function = {"name": name, "arguments": arguments}
+                message["tool_calls"] = [{"id": "1", "type": "function", "function": function}]
+            elif wanted.get("type") == "json_schema":
                 schema = wanted["json_schema"]["schema"]
                 writer.value(schema, schema)
             else:
-                writer.words(WORDS)
-        text = self.eyes.tokenizer.decode(writer.out)
-        choice = {"index": 0, "message": {"role": "assistant", "content": text}}
+                writer.words(min(WORDS, body.get("max_tokens") or WORDS))
+        if not name:
+            message["content"] = self.eyes.tokenizer.decode(writer.out)
+        choice = {"index": 0, "message": message}
         usage = {"prompt_tokens": len(ids), "completion_tokens": len(writer.out)}
         self.send(
             200, {"choices": [choice | {"finish_reason": "stop"}], "usage": usage, "model": "eyes"}
@@ -366,8 +416,7 @@ def measure(
     questions = questions[: int(number or 1)]
     method_name, _, show = name.partition("/")
     entry = replace(session.settings.models["eyes"], show=show or "pictures")
-    budget = replace(session.settings.budget, seconds=limit / len(questions))
-    settings = replace(session.settings, models={"eyes": entry}, budget=budget)
+    settings = replace(session.settings, models={"eyes": entry})
     session = replace(session, settings=settings)
     method = session.method(method_name)
     run = session.run(method, film)
@@ -375,10 +424,13 @@ def measure(
     most = total(name, bounds)
     recorder.calls.clear()
     Handler.looking = 0.0
-    torch.manual_seed(0)
+    Handler.eyes.forget()
     began = time.perf_counter()
     used, states = Usage(), []
     for question in questions:
+        left = max(1.0, limit - (time.perf_counter() - began))
+        budget = replace(settings.budget, seconds=left)
+        session = replace(session, settings=replace(settings, budget=budget))
         result = session.answer(method_name, film, question)
         used, states = used + result.usage, [*states, result.answer.status]
     seconds, calls = time.perf_counter() - began, list(recorder.calls)
@@ -439,7 +491,7 @@ def main() -> None:
         os.environ.setdefault("LONGTAKE_CACHE", folder)
         world = args.world or Path(folder) / "world"
         if args.world is None:
-            write_world(make_world(1045, 10), world)
+            write_world(make_world(1045, FILM_SECONDS // 60), world)
         url = f"http://127.0.0.1:{server.server_port}/v1"
         entry = OpenAIEntry(base_url=url, model="eyes", max_tokens=512)
         # neither is installed everywhere, and the model reads what it is shown itself

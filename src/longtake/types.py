@@ -8,7 +8,7 @@ from __future__ import annotations
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +50,13 @@ class Segment:
         return max(0.0, min(self.end, other.end) - max(self.start, other.start))
 
 
+class FrameSource(Protocol):
+    """A film that can be decoded at its own rate."""
+
+    def between(self, stretch: Segment, max_frames: int, width: int) -> list[Frame]:
+        """Every frame in a stretch, at most ``width`` wide; none if they are too many."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Frame:
     """One picture and the time it appears on screen, in seconds from the start of the film."""
@@ -57,6 +64,8 @@ class Frame:
     time: float
     pixels: Pixels
     """RGB, height × width × 3."""
+    film: FrameSource | None = None
+    """Where the frames around it can be had; ``None``: nowhere."""
 
     def __repr__(self) -> str:
         height, width = self.pixels.shape[:2]

@@ -96,3 +96,40 @@ def test_a_question_without_spaces_is_counted_by_its_letters():
         estimate(methods.get("blind")(), 60.0, Question("猫" * n), run).tokens_in for n in (1, 300)
     )
     assert long > short + 300
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("lvagent", {"frames_per_chunk": 4}),
+        ("a4vl", {"reason_first": False}),
+        ("uniform", {"reason": False}),
+    ],
+)
+def test_letters_that_a_model_does_not_tell_are_in_the_estimate(name, fields, world):
+    """They are asked for by log-probability, and then once more in words."""
+    chat = LabChat(parse("acuity=0.2"))
+    hopeful = Carded(chat, replace(chat.card, letters=True))
+    item = next(item for item in world.items if item.asked.question.options)
+    method = configure(methods.get(name), fields)
+    footage, question = world.source.footage(item.asked.video), item.asked.question
+    calls = []
+    for model in (chat, hopeful):
+        run = Run({"vlm": model}, team=[Agent(f"agent {number}", model) for number in (1, 2, 3)])
+        most = estimate(method, footage.duration, question, run)
+        used = solve(method, footage, question, run).usage
+        calls.append(used.calls)
+        for figure in ("calls", "frames", "tokens_in", "tokens_out"):
+            assert getattr(used, figure) <= getattr(most, figure), figure
+    assert calls[1] > calls[0], "asked twice"
+    without = estimate(method, footage.duration, question, Run({"vlm": chat}))
+    assert most.calls > without.calls
+
+
+def test_a_clip_at_the_films_own_rate_is_in_the_estimate():
+    chat = LabChat(parse("acuity=1"))
+    filmed = Carded(chat, replace(chat.card, show="video", clip_frames=100))
+    question, uniform = Question("Which?"), methods.get("uniform")()
+    least, most = (estimate(uniform, 60.0, question, Run({"vlm": each})) for each in (chat, filmed))
+    assert most.frames == least.frames + 100
+    assert most.tokens_in > least.tokens_in

@@ -54,6 +54,9 @@ class ModelEntry:
     show: Show = "pictures"
     """What several frames of one step are sent as: ``pictures``, ``sheets`` (nine frames on each)
     or a ``video``."""
+    clip_frames: int = number(0, least=0, most=10_000)
+    """With ``show = "video"``: where the film has at most this many frames between the first and
+    the last that a step shows, all of them are sent, at the film's own rate."""
     concurrency: int = number(0, trusted=True, least=0, most=1024)
     """Maximum calls at once, lowered while the endpoint is overloaded; 0: the backend's default."""
     timeout: float = number(120.0, limit=True, above=0)

@@ -253,11 +253,12 @@ class FootageWithout(PlainFootage):
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """The frames; those of removed moments are black."""
-        shown = self._footage.at(times, width=width)
-        return [
-            Frame(frame.time, np.zeros_like(frame.pixels)) if self.lacks(frame.time) else frame
-            for frame in shown
-        ]
+        shown = []
+        for frame in self._footage.at(times, width=width):
+            pixels = frame.pixels
+            # without its film, which would show what is removed
+            shown.append(Frame(frame.time, pixels * 0 if self.lacks(frame.time) else pixels))
+        return shown
 
     def captions(self, times: Sequence[float]) -> list[str]:
         """The captions that are left."""

@@ -295,7 +295,8 @@ class Film:
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """The frames on screen at the given times."""
-        return self.video.at(times, width=width)
+        video = self.video
+        return [dataclasses.replace(each, film=video) for each in video.at(times, width=width)]
 
     def uniform(
         self, n: int, *, within: Segment | None = None, width: int | None = None

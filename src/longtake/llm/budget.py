@@ -99,7 +99,7 @@ class Ledger:
         """
         frames = sum(1 for _ in images(messages))
         # estimating encodes nothing, but it is not free, and only these limits need it
-        prompt = estimate_messages(messages) if self._counts_tokens else 0
+        prompt = estimate_messages(messages, options.tools) if self._counts_tokens else 0
         with self._changed:
             while True:
                 check_stop()

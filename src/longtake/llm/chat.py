@@ -100,6 +100,8 @@ class Image:
     max_pixels: int = MAX_PIXELS
     tokens: int | None = None
     """Its tokens in the model it is meant for; ``None``: estimated from its size."""
+    between: bool = False
+    """Whether it only fills a clip: it is not sent where frames go as pictures."""
 
     @property
     def jpeg(self) -> bytes:
@@ -239,6 +241,8 @@ class Card:
     """Maximum tokens of one picture; ``None``: unknown, estimated from its size."""
     show: Show = "pictures"
     """What several frames of one step are sent as."""
+    clip_frames: int = 0
+    """Most frames of a clip at the film's own rate, for ``show="video"``; 0: no such clips."""
     vision: bool | None = None
     """Whether it accepts pictures; ``None``: unknown."""
     price: Price | None = None
@@ -347,7 +351,9 @@ def request_hash(card: Card, messages: Sequence[Message], options: Options) -> s
 
 
 CHARACTERS_PER_TOKEN = 3.0
-"""For ASCII; English prose has about four, digits and code about three."""
+"""For ASCII; English prose has about four, code about three."""
+SINGLE = "0123456789:[]"
+"""Characters of times, which Qwen's tokenizer keeps apart: ``[00:01:10]`` has ten tokens."""
 PER_MESSAGE = 8
 """Tokens that a chat template adds to each turn."""
 
@@ -362,12 +368,15 @@ class Counts(Protocol):
 
 def estimate(text: str) -> int:
     """Estimate the tokens of a text, rather too many than too few."""
-    if text.isascii():  # by far the most common case, and much quicker
-        return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
-    ascii_count = sum(map(str.isascii, text))
-    other = len(text.encode("utf-8", "surrogatepass")) - ascii_count
-    # tokenizers take two to four bytes of UTF-8 for Chinese or Russian
-    return math.ceil(ascii_count / CHARACTERS_PER_TOKEN + other / 2.0)
+    single = sum(map(text.count, SINGLE))
+    others = len(text) - single
+    wide = 0.0
+    if not text.isascii():  # counting bytes is much slower
+        ascii_count = sum(map(str.isascii, text))
+        # tokenizers take two to four bytes of UTF-8 for Chinese or Russian
+        wide = (len(text.encode("utf-8", "surrogatepass")) - ascii_count) / 2.0
+        others = ascii_count - single
+    return math.ceil(single + others / CHARACTERS_PER_TOKEN + wide)
 
 
 def estimate_image(image: Image) -> int:
@@ -381,9 +390,12 @@ def estimate_image(image: Image) -> int:
     return math.ceil(height * scale / 28) * math.ceil(width * scale / 28) + 2
 
 
-def estimate_messages(messages: Sequence[Message]) -> int:
-    """Estimate the tokens of a conversation."""
+def estimate_messages(messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> int:
+    """Estimate the tokens of a conversation, and of the tools that are offered in it."""
     total = 0
+    for tool in tools:
+        described = json.dumps([tool.name, tool.description, tool.parameters])
+        total += PER_MESSAGE + estimate(described)
     for message in messages:
         total += PER_MESSAGE
         total += sum(estimate(call.name + call.arguments) for call in message.tool_calls)

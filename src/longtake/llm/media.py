@@ -60,19 +60,29 @@ def contact_sheet(frames: Sequence[Frame], max_pixels: int = WIDEST * WIDEST) ->
     return np.asarray(sheet)
 
 
-def encode_video(frames: Sequence[Frame], max_pixels: int) -> bytes:
-    """The frames as MP4, one a second: the rate at which models look at videos by themselves."""
+def encode_video(frames: Sequence[Frame], max_pixels: int, *, at_own_rate: bool = False) -> bytes:
+    """The frames as MP4, one a second: the rate at which models look at videos by themselves.
+
+    ``at_own_rate`` gives them the times that they have in the film, from the first on.
+    """
     import av
 
     # H.264 halves the colours' resolution, so sides are even
     width, height = (max(2, side - side % 2) for side in _size(frames[0], max_pixels))
+    first, last = frames[0].time, frames[-1].time
+    rate = (len(frames) - 1) / (last - first) if at_own_rate else 1
     out = io.BytesIO()
     with av.open(out, "w", format="mp4") as file:
-        stream = file.add_stream("libx264", rate=Fraction(1), options={"crf": "23"})
+        rounded = Fraction(rate).limit_denominator(1001)
+        stream = file.add_stream("libx264", rate=rounded, options={"crf": "23"})
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        for frame in frames:
-            picture = np.asarray(stamped(frame, (width, height)))
-            file.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        stream.codec_context.time_base = Fraction(1, 1000)
+        for number, frame in enumerate(frames):
+            pixels = np.asarray(stamped(frame, (width, height)))
+            picture = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+            picture.pts = round(1000 * (frame.time - first if at_own_rate else number))
+            picture.time_base = Fraction(1, 1000)
+            file.mux(stream.encode(picture))
         file.mux(stream.encode())
     return out.getvalue()
 

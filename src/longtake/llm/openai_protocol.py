@@ -271,8 +271,10 @@ def _together(shown: Sequence[Image], show: str) -> list[dict[str, Any]]:
         sheet = contact_sheet(frames, pixels * len(shown))
         words = phrase("shared", "contact_sheet", number=len(shown), stretch=stretch)
         return [_text(words), _picture(encode_jpeg(sheet, sheet.shape[0] * sheet.shape[1]))]
-    words = phrase("shared", "video", number=len(shown), stretch=stretch)
-    data = base64.b64encode(encode_video(frames, pixels)).decode()
+    clip = any(image.between for image in shown)
+    kind = "clip" if clip else "video"
+    words = phrase("shared", kind, number=len(shown), stretch=stretch)
+    data = base64.b64encode(encode_video(frames, pixels, at_own_rate=clip)).decode()
     url = f"data:video/mp4;base64,{data}"
     fields = {"video_url": {"url": url}, "input_video": {"data": data}, "file": {"file_data": url}}
     return [_text(words), {"type": show, show: fields[show]}]

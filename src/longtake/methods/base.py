@@ -29,6 +29,11 @@ class Bounds:
     reply_words: int
     steps: int
     """Calls that run one after another: if each takes s seconds, a run takes ``steps × s``."""
+    letters: int = 0
+    """Calls, of these, that ask for a letter alone: they are made twice if the model turns out not
+    to tell the probabilities of its tokens."""
+    letter_frames: int = 0
+    """Pictures shown in those calls."""
 
 
 class Method(Protocol):

@@ -26,7 +26,7 @@ OpenAI's vision guide)."""
 FORM_TOKENS = 60
 """Tokens of each call beyond the words of its prompt: the rule about material, and the JSON of the
 reply's form, which counts as one word."""
-TIME_TOKENS = 6
+TIME_TOKENS = estimate_tokens("[00:00:00]")
 """The time written before each picture."""
 
 
@@ -71,9 +71,18 @@ def estimate(
     # each call repeats the question and the form of the reply
     per_call = FORM_TOKENS + _beyond_words(question)
     written = bounds.prompt_words * TOKENS_PER_WORD + bounds.calls * per_call
-    tokens_in = round(written + bounds.frames * (picture + TIME_TOKENS))
+    calls, frames, steps = bounds.calls, bounds.frames, bounds.steps
     tokens_out = round(bounds.reply_words * TOKENS_PER_WORD)
-    calls, frames = bounds.calls, bounds.frames
+    if any(chat.card.letters for chat in chats):
+        # asked for by log-probability and then, where there is none, in words
+        calls, frames = calls + bounds.letters, frames + bounds.letter_frames
+        written *= calls / bounds.calls
+        tokens_out += bounds.letters
+        steps += bounds.letters
+    # a clip at the film's own rate has more frames than were chosen
+    clips = [chat.card.clip_frames for chat in chats if chat.card.show == "video"]
+    frames += calls * max(clips, default=0) if frames else 0
+    tokens_in = round(written + frames * (picture + TIME_TOKENS))
     if check:
         shown = max(LEAST_TOKENS, SHARE * (tokens_in + tokens_out)) + picture
         prompt = CHECK_WORDS * TOKENS_PER_WORD + words([show_question(question)]) * TOKENS_PER_WORD
@@ -89,7 +98,7 @@ def estimate(
         tokens_in,
         tokens_out,
         cost,
-        bounds.steps + CHECK_CALLS * check,
+        steps + CHECK_CALLS * check,
         paid=cost is None or cost > 0,
     )
 

@@ -160,6 +160,12 @@ class Video:
         """Yield the frames on screen at ascending ``times`` as they are decoded."""
         yield from self._filled(self.table.on_screen(times), width)
 
+    def between(self, stretch: Segment, max_frames: int, width: int) -> list[Frame]:
+        """Every frame from the start to the end, or none if there are more than ``max_frames``."""
+        times = self.table.times
+        inside = times[(times >= stretch.start) & (times <= stretch.end)]
+        return [] if len(inside) > max_frames else list(self.frames(inside, width=width))
+
     def _filled(self, positions: Positions, width: int | None) -> Iterator[Frame]:
         """Yield one frame per position; positions ascend in time.
 

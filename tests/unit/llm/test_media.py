@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import av
@@ -14,18 +16,34 @@ from support.listening import listening
 from support.patience import PATIENCE
 from support.server import Request, Send, Served, completion, serve
 
+from longtake.config import BudgetSettings, Settings
+from longtake.footage.plain import FootageWithout
+from longtake.footage.protocol import Footage
+from longtake.index.film import Film
 from longtake.lab import frame_code
 from longtake.lab.frame_code import Moment
 from longtake.llm.backends.openai import OpenAIChat
+from longtake.llm.budget import Ledger
 from longtake.llm.capabilities import Capabilities
-from longtake.llm.chat import Card, Image, Options, estimate_messages, request_hash, say
+from longtake.llm.chat import (
+    Card,
+    Image,
+    Options,
+    ToolSpec,
+    estimate,
+    estimate_messages,
+    request_hash,
+    say,
+)
 from longtake.llm.http import Endpoint
 from longtake.llm.media import contact_sheet, encode_video, stamped
 from longtake.llm.middleware import Traced
 from longtake.llm.structured.ask import compose
 from longtake.prompts import Plain
+from longtake.runner.films import open_film
 from longtake.tracing.events import ChatCalled, FramesSeen
-from longtake.types import Frame, Question
+from longtake.types import Frame, Question, Segment
+from longtake.video.clip import Encoding, write_film
 
 
 def coded(second: int) -> Frame:
@@ -218,3 +236,81 @@ def test_a_sheet_is_reserved_for_as_less_than_its_pictures() -> None:
 
     assert estimated("sheets") < estimated("pictures") - 700
     assert estimated("video") == estimated("pictures")
+
+
+@pytest.fixture
+def five_a_second(tmp_path: Path) -> Film:
+    """A film of four seconds whose twenty frames show their number."""
+    path = tmp_path / "film.mp4"
+    pictures = [coded(number).pixels for number in range(20)]
+    write_film(path, pictures, Encoding(fps=Fraction(5)))
+    return open_film(path, Settings())
+
+
+def clip_from(film: Footage, act: Any, clip_frames: int) -> tuple[list[Request], Any, Any]:
+    """The requests of a step that shows two frames, a second apart; what was seen and used."""
+    with serve(act) as served, listening() as heard:
+        chat = chat_at(served, show="video", clip_frames=clip_frames)
+        slots = {"question": Question("Who?"), "speech": "", "length": "4 s", "manner": ""}
+        messages = compose(chat, "baselines/uniform", slots, film.at([1.0, 2.0]), "", 10)
+        usage = chat.complete(messages, Options()).usage
+    (seen,) = heard.of(FramesSeen)
+    return served.requests, [frame.time for frame in seen.frames], usage
+
+
+def test_a_clip_holds_every_frame_between_at_the_films_own_rate(five_a_second: Film) -> None:
+    (request,), seen, usage = clip_from(five_a_second, lambda _: completion("seen"), 6)
+    words, video = (request.body["messages"][1]["content"][place] for place in (1, 2))
+    assert words["text"].startswith("6 frames of the film as a video at its own speed")
+    assert seconds_in(video) == [5, 6, 7, 8, 9, 10]
+    data = base64.b64decode(video["video_url"]["url"].partition("base64,")[2])
+    with av.open(io.BytesIO(data)) as file:
+        times = [each.time for each in file.decode(video=0)]
+    assert times == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert seen == pytest.approx([1.0, 1.2, 1.4, 1.6, 1.8, 2.0])
+    assert usage.frames == 6, "budgets count them"
+
+
+def test_a_stretch_with_more_frames_than_a_clip_may_have_goes_as_chosen(
+    five_a_second: Film,
+) -> None:
+    (request,), seen, usage = clip_from(five_a_second, lambda _: completion("seen"), 5)
+    assert seconds_in(request.body["messages"][1]["content"][2]) == [5, 10]
+    assert (seen, usage.frames) == ([1.0, 2.0], 2)
+
+
+def test_a_server_that_takes_no_video_gets_the_chosen_frames_only(five_a_second: Film) -> None:
+    def act(request: Request) -> Send:
+        kinds = {part["type"] for part in request.body["messages"][1]["content"]}
+        refused = kinds - {"text", "image_url"}
+        return Send(400, {"message": REFUSALS[refused.pop()]}) if refused else completion("seen")
+
+    requests, _, usage = clip_from(five_a_second, act, 6)
+    parts = requests[-1].body["messages"][1]["content"]
+    assert [part["text"] for part in parts[1:5:2]] == ["[00:00:01]", "[00:00:02]"]
+    assert [seconds_in(part) for part in parts if part["type"] == "image_url"] == [[5], [10]]
+    assert usage.frames == 2
+
+
+def test_a_clip_never_shows_what_was_removed(five_a_second: Film) -> None:
+    left = FootageWithout(five_a_second, [Segment(1.3, 1.7)])
+    _, seen, _ = clip_from(left, lambda _: completion("seen"), 6)
+    assert seen == [1.0, 2.0]
+
+
+def test_a_time_has_as_many_tokens_as_characters() -> None:
+    """As with Qwen's tokenizer, which keeps digits apart."""
+    assert estimate("[00:01:10]") == 10
+    assert estimate("[00:01:10] 猫") == 10 + 2
+    assert estimate("nothing but letters") == 7
+
+
+def test_tools_that_are_offered_are_reserved_for() -> None:
+    tool = ToolSpec("look", "Looks closely.", {"type": "object", "properties": {}})
+    messages = [say("user", "Look.")]
+    ledger = Ledger(BudgetSettings(tokens=1000))
+    held = [
+        ledger.hold(Card("m"), messages, Options(max_tokens=10, tools=tools))[0].tokens
+        for tools in ((), (tool,))
+    ]
+    assert held[1] - held[0] > 20

@@ -64,6 +64,7 @@ class LocalBackend(HereBackend[LocalEntry]):
             context=entry.context or CONTEXT,
             max_pixels=entry.max_pixels,
             show=entry.show,
+            clip_frames=entry.clip_frames,
             vision=mmproj is not None,
             price=price_of(model.name, entry) or HERE,
             options=model.options,

@@ -54,7 +54,7 @@ from longtake.llm.openai_protocol import (
     show_as,
     wire_body,
 )
-from longtake.llm.structured.fit import measure, thin
+from longtake.llm.structured.fit import measure, thin, without_clips
 from longtake.llm.structured.schema import (
     is_object,
     matches_schema,
@@ -98,6 +98,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
             context=entry.context or None,
             max_pixels=entry.max_pixels,
             show=entry.show,
+            clip_frames=entry.clip_frames,
             price=price_of(model.name, entry),
             options=model.options,
         )
@@ -247,6 +248,8 @@ class OpenAIChat:
 
     def _sendable(self, messages: Sequence[Message], most: int | None) -> Sequence[Message]:
         """The messages with as many pictures as the server takes, and no more than ``most``."""
+        if show_as(self._card, self.capabilities) == "pictures":
+            messages = without_clips(messages)
         # known before sending, so a limit costs one refused request in all
         number = sum(1 for _ in images(messages))
         if number and self.capabilities.known.vision is False:

@@ -13,6 +13,7 @@ Nothing is ever made up in place of a reply.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,7 +48,7 @@ from longtake.llm.structured.schema import (
 )
 from longtake.prompts import Plain, phrase
 from longtake.tracing import events
-from longtake.types import Frame, Question
+from longtake.types import Frame, Question, Segment
 
 R = TypeVar("R", bound=BaseModel | str)
 T = TypeVar("T")
@@ -132,6 +133,8 @@ def compose(
     sheets = card.show == "sheets" and len(frames) > 1
     size = card.max_pixels // PER_SHEET if sheets else card.max_pixels
     pictures = [Image(frame, size, None if sheets else card.picture_tokens) for frame in frames]
+    if card.show == "video" and card.clip_frames and len(frames) > 1:
+        pictures = _with_frames_between(pictures, card.clip_frames)
     if pictures and chat.card.vision is False:
         raise ModelError(
             chat.card.name, "refused", f"takes no pictures, and {prompt} shows {len(pictures)}"
@@ -155,6 +158,21 @@ def compose(
         seen = tuple(events.Seen(picture.time, picture.digest) for picture in shown)
         events.emit(events.FramesSeen(purpose=prompt, frames=seen))
     return messages
+
+
+def _with_frames_between(chosen: list[Image], max_frames: int) -> list[Image]:
+    """The chosen frames and all that the film has between them, if these are not too many."""
+    frame, times = chosen[0].frame, [image.time for image in chosen]
+    if frame.film is None:
+        return chosen
+    height, width = frame.pixels.shape[:2]
+    # no wider than they are sent
+    wide = max(1, int(math.sqrt(chosen[0].max_pixels * width / height)))
+    pictures = list(chosen)
+    for each in frame.film.between(Segment(min(times), max(times)), max_frames, wide):
+        if each.time not in times:
+            pictures.append(replace(chosen[0], frame=each, between=True))
+    return sorted(pictures, key=lambda image: image.time)
 
 
 def converse(

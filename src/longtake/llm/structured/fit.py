@@ -124,7 +124,16 @@ def thin(messages: Sequence[Message], limit: int) -> list[Message]:
     A label is the text right before a picture, such as ``[00:01:10]``.
     """
     shown = list(images(messages))
-    kept = {id(shown[index]) for index in sampling.uniform(len(shown), limit)}
+    return _keeping(messages, [shown[index] for index in sampling.uniform(len(shown), limit)])
+
+
+def without_clips(messages: Sequence[Message]) -> list[Message]:
+    """The messages with the chosen frames only, for a model that takes no video."""
+    return _keeping(messages, [image for image in images(messages) if not image.between])
+
+
+def _keeping(messages: Sequence[Message], pictures: Sequence[Image]) -> list[Message]:
+    kept = {id(image) for image in pictures}
     thinned = []
     for message in messages:
         parts: list[Part] = []

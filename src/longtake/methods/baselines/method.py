@@ -70,9 +70,8 @@ class Uniform:
         """One call."""
         spoken = round(SPOKEN * min(duration, 2 * REACH * self.frames)) if self.subtitles else 0
         prompt_words = words([question.text, *question.options]) + 120 + spoken
-        return Bounds(
-            calls=1, frames=self.frames, prompt_words=prompt_words, reply_words=120, steps=1
-        )
+        letters = int(bool(question.options) and not self.reason)
+        return Bounds(1, self.frames, prompt_words, 120, 1, letters, letters * self.frames)
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,8 @@ class Blind:
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """One call."""
         prompt_words = words([question.text, *question.options]) + 100
-        return Bounds(calls=1, frames=0, prompt_words=prompt_words, reply_words=120, steps=1)
+        letters = int(bool(question.options) and not self.reason)
+        return Bounds(1, 0, prompt_words, 120, 1, letters)
 
 
 def _reply_slots(reasoned: bool) -> dict[str, Any]:

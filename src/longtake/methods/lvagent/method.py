@@ -490,12 +490,15 @@ class LVAgent:
         prompt_words = question_words + most_spoken(duration, self.subtitle_words)
         remembered = (judging + keys + deciding) * turns * (reply + 12)
         waiting = len(seats) * (per_turn + self.perception) + self.perception
+        letters = (turns + decides) if question.options else 0
         return Bounds(
             calls=calls,
             frames=previews + (turns * per_turn + deciding) * view,
             prompt_words=calls * prompt_words + remembered,
             reply_words=calls * reply,
             steps=waiting + several * self.reflection + grouping + deciding,
+            letters=letters,
+            letter_frames=letters * view,
         )
 
     def seats_by_round(self) -> list[int]:
