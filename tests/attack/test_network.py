@@ -46,7 +46,7 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
     row = {"video": FILMS[0].name, "start": 0, "end": 9, "caption": "a b c " * 10}
     clips.write_text(json.dumps(row))
     select = ("select", "lab-captions", *worlds, "--library", library, "--top", 1, "--yes")
-    train = ("train-retriever", clips, "--videos", folder, "--prepare")
+    train = ("train-retriever", clips, "--videos", folder, "--dry-run")
     lines = [
         ("info", film),
         ("frames", film, "--at", "1", "--out", folder / "stills"),
@@ -100,7 +100,7 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
         ("lab", "make", "--minutes", 1, "--questions", 1, "--out", folder / "world"),
         ("history",),
         ("chat", film, *model),
-        ("completion", "bash"),
+        ("setup", "--completion", "bash"),
         # last, since it changes who answers
         ("setup", "--yes", *model),
         ("cache", "list"),

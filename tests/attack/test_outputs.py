@@ -139,7 +139,7 @@ def test_lab_run_keeps_other_files(run, tmp_path):
 def test_train_retriever_keeps_its_data(run, tmp_path):
     data = tmp_path / "head.json"
     data.write_text(json.dumps([{"video": "v", "start": 0, "end": 1, "caption": "a dog runs"}]))
-    untouched(run, [data], "train-retriever", data, "--out", tmp_path, "--prepare")
+    untouched(run, [data], "train-retriever", data, "--out", tmp_path, "--dry-run")
 
 
 def commands(group):

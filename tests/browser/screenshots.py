@@ -1,6 +1,7 @@
 """Make the pictures of the page in docs/images: ``make screenshots``.
 
 A film of the laboratory, simulated models and Debian's Chromium; nothing is downloaded.
+``screenshots.py real FILM "QUESTION"`` asks the built-in models about a film of yours.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from longtake.config import Settings, cache_folder
 from longtake.lab.film import make_world, write_world
 from longtake.lab.questions import LabQuestion
 
@@ -28,16 +30,26 @@ MOST_BYTES = 200_000
 
 
 @contextmanager
-def server(films: Path, cache: Path) -> Iterator[str]:
+def server(films: Path, cache: Path, *options: str) -> Iterator[str]:
     """A server for these films; yields its one-time link."""
-    # reading every shot would take longer than all the rest
-    options = ["--model", "lab/acuity=0.9", "--set", "perception.reader=false"]
     process, started = start_server(films, cache, *options, quiet=True)
     try:
         yield started["url"]
     finally:
         process.terminate()
         process.wait(60)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Debian's browser."""
+    path = shutil.which("chromium")
+    if path is None:
+        sys.exit("Chromium is missing: make browser installs it")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 LOADED = """() => new Promise((done) => {
@@ -120,6 +132,20 @@ def take(browser: Browser, enter: str, question: LabQuestion) -> None:
     shoot(page, "compare")
 
 
+def take_real(browser: Browser, enter: str, question: str) -> None:
+    """A film that was asked about before, and its answer again."""
+    page = browser.new_page(viewport={"width": 1360, "height": 760})
+    page.set_default_timeout(300_000)
+    page.goto(enter)
+    page.get_by_role("heading", name="mp4").first.click()
+    page.fill("#question", question)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator(".run[data-state=done]").wait_for()
+    page.locator(".card").first.click()
+    page.evaluate("scrollTo(0, 0)")
+    shoot(page, "real")
+
+
 def take_library(browser: Browser, enter: str, question: LabQuestion) -> None:
     """All films: what a search finds, and an answer that names its film."""
     page = browser.new_page(viewport={"width": 1360, "height": 850})
@@ -141,11 +167,15 @@ def take_library(browser: Browser, enter: str, question: LabQuestion) -> None:
 
 def main() -> None:
     """Make the films, start the server, take the pictures; all of them, or those that are named."""
+    # reading every shot would take longer than all the rest
+    simulated = ["--model", "lab/acuity=0.9", "--set", "perception.reader=false"]
     acts = {"film": take, "library": take_library}
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        sys.exit("Chromium is missing: make browser installs it")
     IMAGES.mkdir(exist_ok=True)
+    if sys.argv[1:2] == ["real"]:
+        film, asked = Path(sys.argv[2]), sys.argv[3]
+        with server(film.parent, cache_folder(Settings())) as enter, chromium() as browser:
+            take_real(browser, enter, asked)
+        return
     with tempfile.TemporaryDirectory() as folder:
         films = Path(folder) / "films"
         world = make_world(seed=7, minutes=3)
@@ -158,11 +188,8 @@ def main() -> None:
         question = next(each for each in world.questions if each.kind == "needle")
         for name in sys.argv[1:] or acts:
             # each with a link of its own, which works once
-            with server(films, Path(folder) / "cache") as enter, sync_playwright() as playwright:
-                options = {"executable_path": chromium, "args": ["--no-sandbox"]}
-                browser = playwright.chromium.launch(**options)
+            with server(films, Path(folder) / "cache", *simulated) as enter, chromium() as browser:
                 acts[name](browser, enter, question)
-                browser.close()
 
 
 if __name__ == "__main__":

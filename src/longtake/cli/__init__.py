@@ -82,7 +82,6 @@ GROUPS = {
         "setup, doctor": "choose a model; check the installation",
         "models, methods": "list, try and download models; show methods",
         "index, cache": "index films ahead; list and clear the cache",
-        "completion": "complete commands in your shell",
     },
     "Measure": {
         "eval, report, audit": "run benchmarks; score runs; question scores",
@@ -97,13 +96,19 @@ COMMANDS = tuple(name for group in GROUPS.values() for names in group for name i
 RENAMED = {
     "benchmarks": ("eval", "--list"),
     "chapters": ("summary", "--chapters"),
+    "completion": ("setup", "--completion"),
     "estimate": ("compare", "--dry-run"),
 }
 """Commands of version 0.2 that are part of others now; they work until version 0.4."""
+RENAMED_OPTIONS = {
+    ("eval", "--max-run-cost"): "--max-spend",
+    ("select", "--estimate"): "--dry-run",
+    ("train-retriever", "--prepare"): "--dry-run",
+}
+"""Options of version 0.2 by command, likewise."""
 
 _FILES = {
     "audit": "eval",
-    "completion": "setup",
     "doctor": "setup",
     "events": "summary",
     "frames": "clip",
@@ -125,6 +130,10 @@ Usage: longtake FILM "QUESTION"   answer it, with evidence that you can check
        longtake FILM              open the page on the film
        longtake COMMAND --help    a command's options, with an example
 
+"""
+
+EVERYWHERE = """
+Most take --json, --set KEY=VALUE, --config FILE, --trust-config and --debug.
 """
 
 INTERRUPTED = "interrupted; finished work is kept"
@@ -149,6 +158,7 @@ class _LazyGroup(click.Group):
                 formatter.write(f"{'' if number else title:<9}{names:<25}{told}\n")
         for number, (name, point) in enumerate(_added().items()):
             formatter.write(f"{'' if number else 'Added':<9}{name:<25}{describe(point)}\n")
+        formatter.write(EVERYWHERE)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -170,7 +180,18 @@ class _LazyGroup(click.Group):
             elif name not in known:
                 # click's own error would not suggest the nearest command
                 raise unknown("command", name, known)
+        args = [args[0], *(_renamed(args[0], word) for word in args[1:])] if args else args
         return super().resolve_command(ctx, args)
+
+
+def _renamed(command: str, word: str) -> str:
+    """A word of a command line, or the present name of the option that it is."""
+    option, equals, value = word.partition("=")
+    now = RENAMED_OPTIONS.get((command, option))
+    if now is None:
+        return word
+    say(f"{option} is now {now}; the former name works until 0.4")
+    return now + equals + value
 
 
 def _added() -> dict[str, EntryPoint]:

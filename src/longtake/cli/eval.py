@@ -111,7 +111,7 @@ def eval_command(
     videos: int | None,
     workers: int,
     where: BackendAddress | None,
-    max_run_cost: float | None,
+    max_spend: float | None,
     out: Path | None,
     resume: bool,
     retry_errors: bool,
@@ -136,7 +136,7 @@ def eval_command(
       longtake eval --list videomme --data Video-MME --of subtitles=yes
       longtake eval nextqa-captions --data nextqa --method videoagent --limit 50 --out runs/first
       longtake eval --preset symphony-lvbench --data LVBench --model gpt-4o --out runs/paper
-      longtake eval lab --on ray://head:6379 --max-run-cost 50 --out runs/cluster
+      longtake eval lab --on ray://head:6379 --max-spend 50 --out runs/cluster
     """
     if listing:
         return _list(name, data, parts, as_json=as_json)
@@ -170,7 +170,7 @@ def eval_command(
         say(f"{out}: nothing to resume; starting a new run")
     if traces_folder is not None:
         traces_folder.mkdir(parents=True, exist_ok=True)
-    with asking_on(where, max_cost=max_run_cost, earlier=earlier) as ask_all:
+    with asking_on(where, max_cost=max_spend, earlier=earlier) as ask_all:
         evaluate(
             solver,
             benchmark,

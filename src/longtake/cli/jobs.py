@@ -47,7 +47,7 @@ _workers_on = click.option(
     "--workers", type=COUNT, metavar="N", help="Workers, with --on.  [default: as many as fit]"
 )
 _run_cost = click.option(
-    "--max-run-cost",
+    "--max-spend",
     type=click.FloatRange(0, min_open=True),
     metavar="USD",
     help="With --on: ask no further question once the run has cost this much.",
@@ -60,7 +60,7 @@ def on_with_workers(command: F) -> F:
 
 
 def on_with_cost(command: F) -> F:
-    """``--on`` and ``--max-run-cost`` for a command that asks models."""
+    """``--on`` and ``--max-spend`` for a command that asks models."""
     return add_options(command, [on, _run_cost])
 
 
@@ -90,7 +90,7 @@ def asking_on(
     """
     if where is None:
         if max_cost is not None:
-            raise ConfigError("--max-run-cost needs an engine; add --on processes")
+            raise ConfigError("--max-spend needs an engine; add --on processes")
         yield None
         return
     spent = sum(map(cost_of, (earlier or {}).values()), 0.0)

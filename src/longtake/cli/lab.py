@@ -58,18 +58,8 @@ MINUTES = click.IntRange(1, 255)
     default=0,
     help="Seed of the first world; 0 to 99 for development, 1000 and up to publish.",
 )
-@click.option(
-    "--noise",
-    type=float,
-    metavar="X",
-    help="Noise of the simulated encoder.  [default: the profile's]",
-)
-@click.option(
-    "--encoded",
-    type=PATH,
-    metavar="DIR",
-    help="Use films that 'lab make' wrote to DIR/<seed>_<minutes>.",
-)
+@click.option("--noise", type=float, hidden=True)
+@click.option("--encoded", type=PATH, hidden=True)
 @workers(2)
 @on
 @click.option(
@@ -232,9 +222,7 @@ def lab() -> None:
     help="Folder for film.mp4, film.srt, script.json, questions.json.",
 )
 @number("--questions", "count", default=60, help="Most questions.")
-@click.option(
-    "--no-code", is_flag=True, help="Leave the frame code out; simulated models then see nothing."
-)
+@click.option("--no-code", is_flag=True, hidden=True)
 @as_json
 @debug
 def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json: bool) -> None:
@@ -271,16 +259,8 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
     "--model", "name", default="", metavar="NAME", help="As in acuity=0.8,seed=3,onscreen=0.2."
 )
 @number("--port", kind=click.IntRange(0, 65535), default=8765, help="0 picks a free port.")
-@click.option(
-    "--latency", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Delay each reply."
-)
-@click.option(
-    "--fail-rate",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    metavar="SHARE",
-    help="Answer this share of requests with 429 or 503.",
-)
+@click.option("--latency", type=click.FloatRange(0), default=0.0, hidden=True)
+@click.option("--fail-rate", type=click.FloatRange(0, 1), default=0.0, hidden=True)
 @as_json
 @debug
 def serve(

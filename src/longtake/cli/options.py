@@ -50,9 +50,8 @@ film_path = click.argument("path", type=FILM, metavar="FILM")
 as_json = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
 )
-debug = click.option(
-    "--debug", is_flag=True, expose_value=False, help="Show where an error came from."
-)
+# hidden options: longtake --help names them once, and docs/configuration.md tells what they do
+debug = click.option("--debug", is_flag=True, expose_value=False, hidden=True)
 quiet_option = click.option(
     "--quiet", "-q", is_flag=True, help="Print only the answer and its citations."
 )
@@ -73,9 +72,12 @@ def number(
     default: float,
     kind: click.ParamType[Any] = COUNT,
     help: str | None = None,  # noqa: A002
+    hidden: bool = False,
 ) -> Callable[[F], F]:
     """An option with a number whose default is shown."""
-    return click.option(*names, type=kind, default=default, show_default=True, help=help)
+    return click.option(
+        *names, type=kind, default=default, show_default=True, help=help, hidden=hidden
+    )
 
 
 def workers(default: int) -> Callable[[F], F]:
@@ -114,13 +116,7 @@ def common(command: F) -> F:
 
 
 _SETTINGS = [
-    click.option(
-        "--config",
-        "config_file",
-        type=PATH,
-        metavar="FILE",
-        help="Settings that override your own and those in longtake.toml.",
-    ),
+    click.option("--config", "config_file", type=PATH, hidden=True),
     click.option(
         "--set",
         "assignments",
@@ -128,11 +124,7 @@ _SETTINGS = [
         metavar="KEY=VALUE",
         help="A setting, such as media.workers=2; repeatable.",
     ),
-    click.option(
-        "--trust-config",
-        is_flag=True,
-        help="Let longtake.toml in this folder name servers and keys.",
-    ),
+    click.option("--trust-config", is_flag=True, hidden=True),
 ]
 
 

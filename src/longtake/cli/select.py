@@ -76,7 +76,7 @@ from longtake.runner.session import Session
 @workers(1)
 @retry_errors
 @click.option(
-    "--estimate", "only_estimate", is_flag=True, help="Show the most it can cost, and stop."
+    "--dry-run", "only_estimate", is_flag=True, help="Show the most it can cost, and stop."
 )
 @click.option("--yes", is_flag=True, help="Do not ask before a selection that costs money.")
 @common
@@ -106,7 +106,7 @@ def select(
     \b
     Example:
       longtake select lab --of seeds=0-2 --library library.toml --sample 60 --top 3 --out team.toml
-      longtake select nextqa --data nextqa --library library.toml --estimate --out team.toml
+      longtake select nextqa --data nextqa --library library.toml --dry-run --out team.toml
     """
     members = read_team(library)
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""``longtake setup``, ``longtake doctor`` and ``longtake completion``."""
+"""``longtake setup`` and ``longtake doctor``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from longtake.cli.discovery import (
     show_report,
     write_setting,
 )
-from longtake.cli.options import common, debug
+from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, on_terminal, progress, rows, say
 from longtake.config import Settings, user_config_file
 from longtake.config.entries import Preset
@@ -57,7 +57,25 @@ class ModelChoice:
     """The model, where there is no preset."""
 
 
+def _complete(ctx: click.Context, _option: Any, shell: str | None) -> None:
+    """Print a shell's script and end."""
+    if shell is None:
+        return
+    kind = get_completion_class(shell)
+    assert kind is not None, shell
+    click.echo(kind(ctx.find_root().command, {}, "longtake", "_LONGTAKE_COMPLETE").source())
+    ctx.exit()
+
+
 @click.command()
+@click.option(
+    "--completion",
+    type=click.Choice(("bash", "zsh", "fish")),
+    is_eager=True,
+    expose_value=False,
+    callback=_complete,
+    help="Print a script that completes commands in this shell, and stop.",
+)
 @click.option("--model", "name", metavar="NAME", help="Use this model; see 'longtake models list'.")
 @click.option(
     "--yes",
@@ -77,6 +95,7 @@ def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int
     Example:
       longtake setup
       longtake setup --model ollama/qwen2.5vl:7b --yes
+      eval "$(longtake setup --completion bash)"    # put this line into ~/.bashrc
     """
     findings = look_around(settings)
     if not as_json:
@@ -184,31 +203,6 @@ def _write(name: str, *, yes: bool) -> Path:
         click.confirm(f"Write {name} to {file} as the model?", abort=True, default=True)
     write_setting(file, "answers", "model", name)
     return file
-
-
-SHELLS = {
-    "bash": 'eval "$(longtake completion bash)"    in ~/.bashrc',
-    "zsh": 'eval "$(longtake completion zsh)"    in ~/.zshrc',
-    "fish": "longtake completion fish > ~/.config/fish/completions/longtake.fish",
-}
-
-
-@click.command()
-@click.argument("shell", type=click.Choice(tuple(SHELLS)))
-@debug
-@click.pass_context
-def completion(ctx: click.Context, shell: str) -> None:
-    """Print a script that completes commands in your shell.
-
-    \b
-    Example:
-      eval "$(longtake completion bash)"    # put this line into ~/.bashrc
-      longtake completion fish > ~/.config/fish/completions/longtake.fish
-    """
-    kind = get_completion_class(shell)
-    assert kind is not None, shell
-    root = ctx.find_root().command
-    click.echo(kind(root, {}, "longtake", "_LONGTAKE_COMPLETE").source())
 
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")

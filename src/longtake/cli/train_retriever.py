@@ -52,7 +52,7 @@ ENCODER = "encoder"
     "--videos", type=PATH, metavar="DIR", help="Folder of the films.  [default: beside DATA]"
 )
 @number("--epochs", default=DEFAULT.epochs)
-@number("--batch", kind=click.IntRange(2), default=DEFAULT.batch, help="Pairs per step.")
+@number("--batch", kind=click.IntRange(2), default=DEFAULT.batch, hidden=True)
 @number(
     "--rate",
     kind=click.FloatRange(0, min_open=True),
@@ -66,33 +66,24 @@ ENCODER = "encoder"
     help="The same for the encoder, which must be perception.images=transformers; the paper's is"
     " 1e-7. 0 leaves it as it is.",
 )
-@number("--group", default=DEFAULT.group, help="Consecutive clips kept together in a batch.")
-@number("--frames", default=16, help="Most frames per clip.")
-@number("--layers", default=4)
-@number("--heads", default=8)
-@number(
-    "--least-tokens",
-    kind=click.IntRange(0),
-    default=CaptionRules.least_tokens,
-    help="Drop captions with fewer tokens.",
-)
+@number("--group", default=DEFAULT.group, hidden=True)
+@number("--frames", default=16, hidden=True)
+@number("--layers", default=4, hidden=True)
+@number("--heads", default=8, hidden=True)
+@number("--least-tokens", kind=click.IntRange(0), default=CaptionRules.least_tokens, hidden=True)
 @click.option(
     "--rewrite",
     metavar="MODEL",
     help="Let a model rewrite captions that are too long for the encoder.  [default: cut them]",
 )
 @number(
-    "--held-out",
-    "share",
-    kind=click.FloatRange(0, 0.9, min_open=True),
-    default=0.1,
-    help="Share of clips to test on, in whole films.",
+    "--held-out", "share", kind=click.FloatRange(0, 0.9, min_open=True), default=0.1, hidden=True
 )
 @number("--seed", kind=click.INT, default=DEFAULT.seed)
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto.")
 @click.option("--resume", is_flag=True, help="Continue from the checkpoint in DIR.")
 @click.option(
-    "--prepare",
+    "--dry-run",
     "only_prepare",
     is_flag=True,
     help="Show what is kept and dropped, and stop; needs no torch.",

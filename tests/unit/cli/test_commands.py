@@ -290,6 +290,14 @@ def test_former_commands_work_with_a_warning(run, called, name):
     ]
 
 
+@pytest.mark.parametrize(("command", "former"), list(cli.RENAMED_OPTIONS))
+def test_former_options_work_with_a_warning(run, called, command, former):
+    now = cli.RENAMED_OPTIONS[command, former]
+    _, _, err = run(command, former, f"{former}=5", "--out", "x")
+    assert called == [[command, now, f"{now}=5", "--out", "x"]]
+    assert err.splitlines() == 2 * [f"{former} is now {now}; the former name works until 0.4"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

@@ -245,7 +245,7 @@ def test_an_address_is_downloaded_only_on_request_and_once(run, film, monkeypatc
 
 
 def test_completion(run, monkeypatch):
-    code, out, _ = run("completion", "bash")
+    code, out, _ = run("setup", "--completion", "bash")
     assert (code, "_LONGTAKE_COMPLETE" in out) == (0, True)
     monkeypatch.setenv("_LONGTAKE_COMPLETE", "bash_complete")
     for words, expected in (

@@ -161,11 +161,11 @@ def test_mistakes(run, library_file, tmp_path, arguments, says):
 def test_the_estimate_alone_asks_nobody(run, library_file, tmp_path):
     out = tmp_path / "team.toml"
     sample = ("select", "lab", "--of", "seeds=0", "--library", library_file, "--sample", 2)
-    code, text, _ = run(*sample, "--estimate", "--out", out)
+    code, text, _ = run(*sample, "--dry-run", "--out", out)
     assert code == 0
     assert "at most" in text
     assert not out.exists()
-    _, text, _ = run(*sample, "--estimate", "--json", "--out", out)
+    _, text, _ = run(*sample, "--dry-run", "--json", "--out", out)
     bounds = json.loads(text)["estimates"]
     assert len(bounds) == 4
     assert bounds[0]["calls"] > 0

@@ -107,7 +107,7 @@ def test_a_film_list_is_prepared_without_torch(film_folder, tmp_path, capsys):
         str(tmp_path / "clips.json"),
         "--videos",
         str(path.parent),
-        "--prepare",
+        "--dry-run",
         "--json",
         "--out",
         str(tmp_path / "head"),
@@ -131,7 +131,7 @@ def test_that_no_clip_is_left_says_why(tmp_path, capsys):
     command = [
         "train-retriever",
         str(tmp_path / "clips.json"),
-        "--prepare",
+        "--dry-run",
         "--out",
         str(tmp_path / "head"),
     ]
@@ -160,7 +160,7 @@ def test_pairs_of_other_films_and_broken_pairs_are_made_anew(
     command = [
         "train-retriever",
         str(tmp_path / "clips.json"),
-        "--prepare",
+        "--dry-run",
         "--out",
         str(tmp_path / "head"),
     ]
