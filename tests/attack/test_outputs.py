@@ -31,10 +31,9 @@ def untouched(run, files, *arguments):
     return err
 
 
-@pytest.mark.parametrize("option", ["--trace", "--plot"])
 @pytest.mark.parametrize("place", ["film", "subtitles", "link", "hard link", "notes"])
-def test_ask_does_not_write_over_a_film_or_anything_else(run, film, option, place):
-    suffix = ".png" if option == "--plot" else ".jsonl"
+def test_ask_does_not_write_over_a_film_or_anything_else(run, film, place):
+    suffix = ".jsonl"
     link, hard = film.with_name(f"link{suffix}"), film.with_name(f"hard{suffix}")
     link.symlink_to(film)
     hard.hardlink_to(film)
@@ -43,22 +42,14 @@ def test_ask_does_not_write_over_a_film_or_anything_else(run, film, option, plac
     subtitles = film.with_suffix(".srt")
     places = {"film": film, "subtitles": subtitles, "link": link, "hard link": hard, "notes": notes}
     files = (film, subtitles, notes)
-    untouched(run, files, "ask", film, *ASKED, *METHOD, option, places[place])
+    untouched(run, files, "ask", film, *ASKED, *METHOD, "--trace", places[place])
 
 
-def test_ask_does_not_write_the_plot_over_the_trace(run, film):
-    both = film.with_name("out.png")
-    assert run("ask", film, *ASKED, *METHOD, "--trace", both, "--plot", both)[0] == 2
-    assert not both.exists()
-
-
-def test_a_trace_and_a_plot_may_be_written_again(run, film):
-    trace, plot = film.with_name("trace.jsonl"), film.with_name("plot.png")
+def test_a_trace_may_be_written_again(run, film):
+    trace = film.with_name("trace.jsonl")
     for _ in range(2):
-        line = ("ask", film, *ASKED, *METHOD, "--trace", trace, "--plot", plot)
-        code, _, err = run(*line)
+        code, _, err = run("ask", film, *ASKED, *METHOD, "--trace", trace)
         assert code == 0, err
-    assert plot.read_bytes().startswith(b"\x89PNG")
     assert not list(film.parent.glob(".*"))
 
 
@@ -123,19 +114,6 @@ def test_frames_keep_other_files(run, film):
     untouched(run, [note], "frames", film, "--at", "1", "--out", stills)
 
 
-def test_events_keep_the_film(run, film):
-    link = film.with_name("link.png")
-    link.symlink_to(film)
-    untouched(run, [film], "events", film, "--plot", link)
-
-
-def test_lab_run_keeps_other_files(run, tmp_path):
-    notes = tmp_path / "notes.png"
-    notes.write_text("what I must not forget\n")
-    line = ("lab", "run", "--method", "blind", "--minutes", 3, "--worlds", 1, "--questions", 1)
-    untouched(run, [notes], *line, "--sweep", "--plot", notes)
-
-
 def test_train_retriever_keeps_its_data(run, tmp_path):
     data = tmp_path / "head.json"
     data.write_text(json.dumps([{"video": "v", "start": 0, "end": 1, "caption": "a dog runs"}]))
@@ -152,7 +130,7 @@ def commands(group):
 
 def test_every_option_that_names_an_output_is_checked():
     """A new option must be thought about: the file of its command must call ``check_place``."""
-    outputs = {"--plot", "--trace", "--html", "--submission"}
+    outputs = {"--trace", "--html", "--submission"}
     checked = []
     for command in commands(cli.root):
         names = {name for parameter in command.params for name in parameter.opts}
@@ -160,4 +138,4 @@ def test_every_option_that_names_an_output_is_checked():
             module = inspect.getmodule(inspect.unwrap(command.callback))
             assert "check_place(" in inspect.getsource(module), command.name
             checked.append(command.name)
-    assert {"ask", "events", "report", "run"} <= set(checked)
+    assert {"ask", "report", "audit"} <= set(checked)

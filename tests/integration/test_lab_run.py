@@ -13,7 +13,6 @@ from longtake.config import AnswerSettings, Settings
 from longtake.errors import ModelError
 from longtake.evals import experiment
 from longtake.evals.benchmarks.lab import lab
-from longtake.evals.experiment import with_acuity
 from longtake.evals.runner import Solver, answer_one, score
 from longtake.lab.film import make_world, write_world
 from longtake.lab.model import parse
@@ -66,11 +65,6 @@ SMALL = ("lab", "run", "--minutes", "2", "--worlds", "1", "--questions", "2", "-
         (["--model", "http://far.invalid/v1#x", "--offline"], "--offline forbids"),
         (["--encoded", "nosuch"], "no such file"),
         (["--prompts", "nosuch"], "no such folder"),
-        (["--plot", "grid.png"], "--plot draws the grid of --sweep"),
-        (["--sweep", "--noise", "1"], "--sweep sets the noise itself"),
-        (["--sweep", "--team", "team.toml"], "leave --team out"),
-        (["--sweep", "--model", "lab/acuity=0.6"], "--sweep sets the acuity itself"),
-        (["--sweep", "--model", "senses"], "senses is not one"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_runs(run, arguments, says):
@@ -110,11 +104,6 @@ def test_a_model_named_for_one_role_leaves_the_others_simulated(run):
     code, out, err = run(*SMALL, "--method", "videoagent", "--model", "llm=lab/acuity=1")
     assert code == 0, err
     assert "not answered" not in out
-
-
-def test_a_sweep_keeps_the_other_parameters_of_its_models():
-    swept = with_acuity(ModelAssignment(("lab/seed=9", "vlm=lab/onscreen=0.2")), 0.4)
-    assert swept.models == ("lab/seed=9,acuity=0.4", "vlm=lab/acuity=0.4,onscreen=0.2")
 
 
 def test_more_frames_see_more(worlds):

@@ -39,14 +39,13 @@ from longtake.cli.options import (
     check_models,
     check_offline,
     common,
-    plot,
     question_method_option,
     question_options,
     quiet_option,
     read_question,
     verbose_option,
 )
-from longtake.cli.output import TRACE, check_place, emit_json, emit_line, faint, plot_kind, say
+from longtake.cli.output import TRACE, check_place, emit_json, emit_line, faint, say
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, LongtakeError, MediaError, unknown
 from longtake.index.film import Film
@@ -54,19 +53,11 @@ from longtake.index.search import covered
 from longtake.index.store import private_folder
 from longtake.index.tasks import SECONDS, glance
 from longtake.methods.lookup.method import Lookup
-from longtake.plots import (
-    THUMBNAILS,
-    check_plot_path,
-    draw_answer,
-    draw_belief,
-    read_belief_history,
-)
 from longtake.runner.films import open_film
 from longtake.runner.rendering import EDITED
 from longtake.runner.session import Session
-from longtake.tracing.events import ScoresSet
 from longtake.tracing.jsonl import JsonlSink
-from longtake.types import Question, QuestionKind, Result
+from longtake.types import Question, QuestionKind
 from longtake.video.container import films_in
 from longtake.video.remote import film_path
 
@@ -239,7 +230,6 @@ def _downloaded(url: str, settings: Settings) -> Path:
     metavar="FILE",
     help="Record the run; the file holds the frames shown to models.",
 )
-@plot("Draw the cited frames or the search, with the scores over the film")
 @click.option(
     "--clips", type=FOLDER, metavar="DIR", help="Cut the cited stretches into a new folder."
 )
@@ -257,7 +247,6 @@ def ask(
     kind: str | None,
     download: bool,
     trace: Path | None,
-    plot: Path | None,
     clips: Path | None,
     reel: Path | None,
     play: bool,
@@ -280,8 +269,8 @@ def ask(
     their answers are printed as JSON Lines with --json; 'longtake library ask' finds the films that
     matter among many.
 
-    Exit code 0: answered; 1: answered, but the trace or the plot could not be written; 3: the
-    budget ran out, or no reply could be read; 4: a model could not be reached.
+    Exit code 0: answered; 1: answered, but the trace could not be written; 3: the budget ran out,
+    or no reply could be read; 4: a model could not be reached.
 
     \b
     Example:
@@ -298,7 +287,7 @@ def ask(
         raise ConfigError("--download connects to other machines, and --offline forbids that")
     paths = films_named(names, session.settings, download=download)
     check_offline(session.assignment.offline, *paths)
-    outputs = Outputs(trace, plot, clips, reel, play)
+    outputs = Outputs(trace, clips, reel, play)
     several = len(paths) * len(parsed) > 1 or questions is not None
     if several:
         _check_several(outputs, kind, subtitles)
@@ -349,7 +338,7 @@ def _check_several(outputs: Outputs, kind: str, subtitles: Path | None) -> None:
     """Reject what only makes sense for one answer."""
     if outputs.any or subtitles is not None or kind in ("html", *EDITED):
         raise ConfigError(
-            "--trace, --plot, --clips, --reel, --open, --subtitles and"
+            "--trace, --clips, --reel, --open, --subtitles and"
             f" --format html, {', '.join(EDITED)} are for one answer"
         )
 
@@ -379,7 +368,7 @@ def _show_one(
     answered: AnsweredQuestion, ask_options: AskOptions, kind: str, outputs: Outputs
 ) -> int:
     film = answered.film
-    # the answer comes first: it is paid for, even if drawing the plot fails
+    # the answer comes first: it is paid for, even if cutting clips fails
     if kind == "json":
         emit_json(answered.row)
     else:
@@ -391,8 +380,6 @@ def _show_one(
         write_reel(film, answer.evidence, outputs.reel)
     if outputs.play:
         open_player(film.path, answer.evidence)
-    if outputs.plot is not None:
-        _draw(film, answered.result, outputs.plot)
     return exit_code(answer)
 
 
@@ -453,7 +440,6 @@ class Outputs:
     """What is made of an answer besides printing it."""
 
     trace: Path | None
-    plot: Path | None
     clips: Path | None
     reel: Path | None
     play: bool
@@ -461,30 +447,13 @@ class Outputs:
     @property
     def any(self) -> bool:
         """Whether anything is wanted."""
-        return self != Outputs(None, None, None, None, play=False)
+        return self != Outputs(None, None, None, play=False)
 
     def check(self, inputs: tuple[Path | None, ...]) -> None:
         """Raise if something cannot be written."""
         if self.trace is not None:
             check_place(self.trace, TRACE, inputs=inputs)
-        if self.plot is not None:
-            check_plot_path(self.plot)
-            check_place(self.plot, plot_kind(self.plot), inputs=(*inputs, self.trace))
         if self.clips is not None:
             check_clips_folder(self.clips)
         if self.reel is not None:
             check_clip_path(self.reel, inputs)
-
-
-def _draw(film: Film, result: Result, path: Path) -> None:
-    """Draw the search of a method that keeps a belief over the film, or else the cited frames."""
-    scores = [event for event in result.trace.events if isinstance(event, ScoresSet)]
-    search = read_belief_history(scores)
-    if search is not None:
-        spacing = film.duration / THUMBNAILS
-        times = [(number + 0.5) * spacing for number in range(THUMBNAILS)]
-        draw_belief(search, result.answer, film.at(times, width=160), film.duration, path)
-    else:
-        times = [min(cited.segment.middle, film.duration) for cited in result.answer.evidence]
-        draw_answer(result.answer, film.at(times, width=320), scores, film.duration, path)
-    say(f"plot: {path}")

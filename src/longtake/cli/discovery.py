@@ -46,7 +46,6 @@ EXTRAS = {
     "speech": "moonshine_voice",
     "serve": "uvicorn",
     "mcp": "mcp",
-    "plot": "matplotlib",
     "report": "jinja2",
     "gpu": "torch",
     "ray": "ray",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,23 +21,19 @@ from longtake.cli.options import (
     debug,
     method_option,
     number,
-    plot,
     session_options,
     workers,
 )
-from longtake.cli.output import check_place, emit_json, plot_kind, progress, say
+from longtake.cli.output import emit_json, progress, say
 from longtake.cluster.backends import BackendAddress
-from longtake.errors import ConfigError, MissingExtra
+from longtake.errors import MissingExtra
 from longtake.evals import experiment
-from longtake.evals.benchmarks import Benchmark
 from longtake.evals.benchmarks.lab import lab as lab_experiment
-from longtake.evals.experiment import ACUITIES, BASELINE, NOISES, MethodResult, SweepCell
+from longtake.evals.experiment import BASELINE, MethodResult
 from longtake.evals.runner import Solver
 from longtake.evals.runs import format_mean, list_errors
 from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
 from longtake.lab.model import parse
-from longtake.lab.profile import PROFILE
-from longtake.plots import check_plot_path, draw_sweep
 from longtake.runner.assignment import roles_of
 from longtake.runner.session import Session
 from longtake.types import GIVEN
@@ -62,10 +57,6 @@ MINUTES = click.IntRange(1, 255)
 @click.option("--encoded", type=PATH, hidden=True)
 @workers(2)
 @on
-@click.option(
-    "--sweep", is_flag=True, help=f"Every acuity of {ACUITIES} with every noise of {NOISES}."
-)
-@plot("Draw the grid of --sweep")
 @common
 @session_options
 def run_command(
@@ -78,8 +69,6 @@ def run_command(
     encoded: Path | None,
     workers: int,
     where: BackendAddress | None,
-    sweep: bool,
-    plot: Path | None,
     session: Session,
     as_json: bool,
 ) -> None:
@@ -87,84 +76,31 @@ def run_command(
 
     Without --model the profile's simulated model fills all roles; with --model ROLE=NAME it fills
     the others. The seconds are the time per question, which is the critical path if the model
-    sleeps (lab/…,latency=0.5,sleep=1). --sweep sets the acuity of the simulated model and keeps its
-    other parameters.
+    sleeps (lab/…,latency=0.5,sleep=1).
 
     Exit code 4: every question failed.
 
     \b
     Example:
       longtake lab run --method videoagent --minutes 60 --worlds 3 --questions 40
-      longtake lab run --method videoagent --model lab/seed=9 --sweep --json
+      longtake lab run --method videoagent --model lab/acuity=0.6 --noise 2 --json
     """
     assignment = experiment.with_profile_model(session.assignment, method)
     session = replace(session, assignment=assignment)
     solver = Solver(method, session)
-    _check_options(session, sweep=sweep, plot=plot, noise=noise)
     seeds = range(first_seed, first_seed + worlds)
-
-    def make_worlds(noise: float | None) -> Benchmark:
-        return lab_experiment(
-            seeds, minutes, questions, noise=noise, films=encoded, opened_with=session.settings
-        )
-
+    made = lab_experiment(
+        seeds, minutes, questions, noise=noise, films=encoded, opened_with=session.settings
+    )
     # unknown names and missing films are rejected before anything runs
-    experiment.check(solver, make_worlds(noise), all_films=encoded is not None)
+    experiment.check(solver, made, all_films=encoded is not None)
     check_models(session, roles_of((method, BASELINE)), here=where is None)
     with asking_on(where) as ask_all:
-        if not sweep:
-            measured = experiment.measure(solver, make_worlds(noise), workers, ask_all)
-            if as_json:
-                emit_json(measured.plain())
-            else:
-                _show(measured)
-            return
-        cells = []
-        for cell in experiment.sweep(solver, make_worlds, workers, ask_all):
-            cells.append(cell)
-            measured = cell.measured
-            accuracy, lead = measured.scored.accuracy, measured.lead
-            say(f"acuity {cell.acuity:g}, noise {cell.noise:g}: {accuracy}, lead {lead}")
-    _show_sweep(method, cells, PROFILE.hash, as_json)
-    if plot is not None:
-        title = f"{method} minus uniform at equal frames, points ({PROFILE.hash})"
-        draw_sweep([cell.plain() for cell in cells], plot, title=title)
-
-
-def _check_options(
-    session: Session, *, sweep: bool, plot: Path | None, noise: float | None
-) -> None:
-    """Reject options that would have no effect."""
-    if not sweep:
-        if plot is not None:
-            raise ConfigError("--plot draws the grid of --sweep; give both")
-        return
-    if noise is not None:
-        raise ConfigError("--sweep sets the noise itself; leave --noise out")
-    if session.assignment.team is not None:
-        raise ConfigError("--sweep sets the acuity of every model; leave --team out")
-    experiment.with_acuity(session.assignment, ACUITIES[0])
-    if plot is not None:
-        check_plot_path(plot)
-        check_place(plot, plot_kind(plot))
-
-
-def _show_sweep(method: str, cells: Sequence[SweepCell], profile: str, as_json: bool) -> None:
+        measured = experiment.measure(solver, made, workers, ask_all)
     if as_json:
-        plain = [cell.plain() for cell in cells]
-        emit_json({"profile": profile, "method": method, "cells": plain})
-        return
-    click.echo(
-        f"{method} minus uniform at equal frames, points; rows acuity, columns noise ({profile})"
-    )
-    click.echo("      " + "".join(f"{noise:>22g}" for noise in NOISES))
-    for acuity in ACUITIES:
-        leads = [cell.measured.lead for cell in cells if cell.acuity == acuity]
-        texts = [
-            f"{100 * lead.value:+.1f} [{100 * lead.low:+.1f}, {100 * lead.high:+.1f}]"
-            for lead in leads
-        ]
-        click.echo(f"{acuity:<6g}" + "".join(f"{text:>22}" for text in texts))
+        emit_json(measured.plain())
+    else:
+        _show(measured)
 
 
 def _show(measured: MethodResult) -> None:

@@ -87,11 +87,6 @@ def workers(default: int) -> Callable[[F], F]:
     )
 
 
-def plot(help: str) -> Callable[[F], F]:  # noqa: A002
-    """``--plot``; drawing needs an extra."""
-    return click.option("--plot", type=FILE, metavar="FILE", help=f"{help} (extra: plot).")
-
-
 def common(command: F) -> F:
     """Add ``--json`` and options for settings; the command gets ``settings`` and ``as_json``."""
 

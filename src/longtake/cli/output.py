@@ -251,27 +251,6 @@ PICTURE = Kind("a PNG", (b"\x89PNG",))
 NEW = Kind("empty", ())
 """Written only where nothing is yet."""
 
-_PLOTS = {
-    ".png": (b"\x89PNG",),
-    ".jpg": (b"\xff\xd8",),
-    ".jpeg": (b"\xff\xd8",),
-    ".pdf": (b"%PDF",),
-    ".svg": (b"<?xml",),
-    ".svgz": (b"\x1f\x8b",),
-    ".ps": (b"%!PS",),
-    ".eps": (b"%!PS",),
-    ".gif": (b"GIF8",),
-    ".tif": (b"II*", b"MM\0*"),
-    ".tiff": (b"II*", b"MM\0*"),
-    ".webp": (b"RIFF",),
-}
-
-
-def plot_kind(path: Path) -> Kind:
-    """Return the kind of plot that the suffix of a path stands for."""
-    # an existing file with any other suffix is never overwritten
-    return Kind(f"a {path.suffix[1:]} plot", _PLOTS.get(path.suffix.lower(), ()))
-
 
 def check_place(path: Path, kind: Kind, *, inputs: Iterable[Path | None] = ()) -> None:
     """Raise if an output cannot be written or would destroy something; called before any work.

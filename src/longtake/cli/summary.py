@@ -14,22 +14,13 @@ from longtake._util.timecode import clock
 from longtake.agents.overview import QUOTED, FilmOverview, make_overview
 from longtake.algorithms.partition import Partition
 from longtake.cli.indexing import look_through
-from longtake.cli.options import (
-    COUNT,
-    FILE,
-    answering_options,
-    check_models,
-    common,
-    film_path,
-    plot,
-)
-from longtake.cli.output import Kind, check_place, emit_json, plot_kind, progress, say, write_text
+from longtake.cli.options import COUNT, FILE, answering_options, check_models, common, film_path
+from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
 from longtake.config import Settings
 from longtake.index.film import Film, partition
 from longtake.library.overview import FORMATS, cited
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
-from longtake.plots import check_plot_path, draw_events
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
 
@@ -112,11 +103,8 @@ def _show(overview: FilmOverview) -> None:
 @click.command()
 @film_path
 @click.option("--max-blocks", type=COUNT, metavar="B", help="Most blocks.  [default: 6]")
-@plot("Draw the signals, the cuts and a picture of each block")
 @common
-def events(
-    path: Path, max_blocks: int | None, plot: Path | None, settings: Settings, as_json: bool
-) -> None:
+def events(path: Path, max_blocks: int | None, settings: Settings, as_json: bool) -> None:
     """Divide a film into blocks where its content changes.
 
     At most 200 frames are analysed, once. The strength of a change says how far it stands out from
@@ -125,11 +113,8 @@ def events(
 
     \b
     Example:
-      longtake events holiday.mp4 --max-blocks 8 --plot holiday.png
+      longtake events holiday.mp4 --max-blocks 8
     """
-    if plot is not None:
-        check_plot_path(plot)
-        check_place(plot, plot_kind(plot), inputs=(path,))
     # this is the partition that A4VL uses, so its settings apply
     chosen = configure(A4VL, settings.methods.get("a4vl", {})).events
     if max_blocks is not None:
@@ -137,26 +122,15 @@ def events(
     film = open_film(path, settings)
     with progress(f"analysing {path.name}") as advance:
         divided = partition(film, chosen, advance)
-    if plot is not None:
-        _draw(film, divided, plot)
     blocks = _blocks(divided)
     if as_json:
-        emit_json(
-            {
-                "film": str(path),
-                "duration": divided.duration,
-                "blocks": blocks,
-                "plot": None if plot is None else str(plot),
-            }
-        )
+        emit_json({"film": str(path), "duration": divided.duration, "blocks": blocks})
         return
     for number, block in enumerate(blocks, start=1):
         line = f"{number:>2}  {clock(block['start'])} – {clock(block['end'])}"
         if block["heads"]:
             line += f"  strength {block['strength']:.2f}  {', '.join(block['heads'])}"
         click.echo(line)
-    if plot is not None:
-        say(f"plot: {plot}")
 
 
 def _blocks(divided: Partition) -> list[dict[str, Any]]:
@@ -170,8 +144,3 @@ def _blocks(divided: Partition) -> list[dict[str, Any]]:
             {"start": block.start, "end": block.end, "strength": strength, "heads": heads}
         )
     return blocks
-
-
-def _draw(film: Film, divided: Partition, path: Path) -> None:
-    middles = [block.middle for block in divided.blocks]
-    draw_events(divided, film.at(middles, width=192), path, title=film.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,19 +11,14 @@ from longtake.evals.benchmarks import Benchmark
 from longtake.evals.runner import AskAll, Scored, Solver, evaluate
 from longtake.evals.runs import list_errors
 from longtake.evals.scoring import Difference, Rate, by_tag, paired
-from longtake.lab.model import LabModel, parse
+from longtake.lab.model import LabModel
 from longtake.lab.profile import PROFILE
-from longtake.runner.assignment import ModelAssignment, RoleAssignment
+from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 
 BASELINE = "uniform"
 LAB = "lab/"
 """Prefix of the names of simulated models."""
-ACUITIES = (0.4, 0.6, 0.8, 1.0)
-NOISES = (0.0, 1.0, 2.0, 4.0)
-
-Worlds = Callable[[float | None], Benchmark]
-"""Makes the worlds for a noise level of the simulated encoder; ``None``: the profile's."""
 
 
 @dataclass(frozen=True)
@@ -71,19 +65,6 @@ class MethodResult:
             "citations": None if citations is None else asdict(citations),
             "errors": dict(self.scored.errors),
         }
-
-
-@dataclass(frozen=True)
-class SweepCell:
-    """One measurement of a sweep."""
-
-    acuity: float
-    noise: float
-    measured: MethodResult
-
-    def plain(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
-        return {"acuity": self.acuity, "noise": self.noise, **self.measured.plain()}
 
 
 def with_profile_model(assignment: ModelAssignment, method: str) -> ModelAssignment:
@@ -155,37 +136,6 @@ def frames_in_one_call(session: Session, benchmark: Benchmark) -> int | None:
         return None
     # 4,096 tokens stay for the prompt's words and the reply, 10 for the time before each picture
     return max(1, (model.context - 4096) // (model.picture_tokens + 10))
-
-
-def sweep(
-    solver: Solver, worlds: Worlds, workers: int, ask_all: AskAll | None = None
-) -> Iterator[SweepCell]:
-    """Measure every acuity with every noise level."""
-    for acuity in ACUITIES:
-        assignment = with_acuity(solver.session.assignment, acuity)
-        swept = replace(solver, session=replace(solver.session, assignment=assignment))
-        for noise in NOISES:
-            yield SweepCell(acuity, noise, measure(swept, worlds(noise), workers, ask_all))
-
-
-def with_acuity(assignment: ModelAssignment, acuity: float) -> ModelAssignment:
-    """The same simulated models with another acuity; models of other kinds cannot be swept."""
-    models = []
-    for role, name in assignment.assignments:
-        if not name.startswith(LAB):
-            raise ConfigError(
-                f"--sweep sets the acuity of simulated models, and {name} is not one; write {LAB}…",
-                key=name,
-            )
-        model = parse(name.removeprefix(LAB))
-        # an acuity that was asked for must not be replaced in silence
-        if model.acuity != PROFILE.model.acuity:
-            given = RoleAssignment(role, name)
-            raise ConfigError(
-                f"--sweep sets the acuity itself; leave it out of --model {given}", key=name
-            )
-        models.append(str(RoleAssignment(role, replace(model, acuity=acuity).name)))
-    return replace(assignment, models=tuple(models))
 
 
 def _scored(solver: Solver, benchmark: Benchmark, workers: int, ask_all: AskAll | None) -> Scored:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,7 +31,6 @@ from longtake.types import GIVEN
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LIMIT = re.compile(r"(\w+)=(\d[\d.e+-]*)")
 COLUMNS = (
     "run",
     "benchmark",
@@ -102,13 +100,6 @@ class RunReport(ResultFigures):
         """How the run differs from the paper whose experiment it repeats, as its spec says."""
         given = self.spec.get("differences")
         return [str(each) for each in given] if isinstance(given, list) else []
-
-    @property
-    def limits(self) -> dict[str, float]:
-        """The budget of each question, without limits that were not set."""
-        # a spec holds the settings as they print
-        set_ = _LIMIT.findall(str(self.spec.get("budget", "")))
-        return {name: float(value) for name, value in set_}
 
     @property
     def total(self) -> int:
@@ -247,27 +238,6 @@ def differences(reports: Sequence[RunReport]) -> list[tuple[str, Difference]]:
         for other in others:
             pairs.append((f"{first.name} − {other.name}", compare(first, other)))
     return pairs
-
-
-def by_budget(reports: Sequence[RunReport]) -> dict[str, dict[str, list[tuple[float, RunReport]]]]:
-    """For each kind of limit: the runs of each method under it, by growing limit.
-
-    Only methods that were run under several limits of the kind on one benchmark are included.
-    """
-    curves: dict[str, dict[str, list[tuple[float, RunReport]]]] = {}
-    for report in reports:
-        # under two limits at once neither is what a run could spend
-        if report.scored.items and len(report.limits) == 1:
-            ((name, limit),) = report.limits.items()
-            label = f"{report.method}, {report.benchmark}"
-            curves.setdefault(name, {}).setdefault(label, []).append((limit, report))
-    kept: dict[str, dict[str, list[tuple[float, RunReport]]]] = {}
-    for name, methods in curves.items():
-        for label, runs in methods.items():
-            if len({limit for limit, _ in runs}) > 1:
-                ordered = sorted(runs, key=lambda pair: pair[0])
-                kept.setdefault(name, {})[label] = ordered
-    return kept
 
 
 def plain(reports: Sequence[RunReport]) -> list[dict[str, Any]]:
@@ -412,10 +382,6 @@ def recorded_options(asked: Mapping[str, Any]) -> dict[str, str]:
     return options
 
 
-LIMITS = {"cost": "US$"}
-"""What limits are measured in, where that is not their name."""
-
-
 @dataclass(frozen=True)
 class ReportPlot:
     """A plot of the page; ``heading`` is empty if it belongs to the section of the one before."""
@@ -481,7 +447,6 @@ def _finalize(value: object) -> object:
 
 def _plots(reports: Sequence[RunReport], colours: Mapping[str, int]) -> Iterator[ReportPlot]:
     yield from _against_usage(reports, colours)
-    yield from _against_budget(reports)
     yield from _by_tag(reports, colours)
     yield from _calibration(reports, colours)
 
@@ -507,18 +472,6 @@ def _against_usage(
         if marks:
             yield ReportPlot(heading, f"accuracy against {name}", plots.scatter(marks, x_name=name))
             heading = ""
-
-
-def _against_budget(reports: Sequence[RunReport]) -> Iterator[ReportPlot]:
-    """What a budget buys: one curve for each method that was run under several limits."""
-    heading = "Accuracy against budget"
-    for name, methods in by_budget(reports).items():
-        lines = []
-        for number, (method, runs) in enumerate(methods.items()):
-            lines.append([_mark(x, run.scored.accuracy, method, number) for x, run in runs])
-        figure = plots.curves(lines, x_name=f"at most so many {LIMITS.get(name, name)}")
-        yield ReportPlot(heading, f"accuracy against {name}", figure)
-        heading = ""
 
 
 def _by_tag(reports: Sequence[RunReport], colours: Mapping[str, int]) -> Iterator[ReportPlot]:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from films import Recipe
-from PIL import Image
 
 from longtake.cli.answers import HOW_TO_LOOK
 from longtake.cli.output import first_column
@@ -120,10 +119,6 @@ def test_an_unreachable_model_is_exit_4(run, film):
         (["Which?", "--set", "budget.cost=nan"], "budget.cost = nan"),
         (["Which?", "--model", "test/obliging", "--prompts", "nowhere"], "no such folder"),
         (
-            ["Which?", "--model", "test/obliging", "--plot", "nowhere/x.png"],
-            "nowhere/x.png: there is no folder",
-        ),
-        (
             ["Which?", "--model", "test/obliging", "--trace", "nowhere/x.jsonl"],
             "nowhere/x.jsonl: there is no folder",
         ),
@@ -139,8 +134,7 @@ def test_mistakes(run, film, arguments, says):
 
 def test_nothing_is_looked_at_for_a_file_that_cannot_be_written(run, film, monkeypatch):
     monkeypatch.setattr("longtake.cli.ask.look_through", lambda film: pytest.fail("looked"))
-    for option in ("--trace", "--plot"):
-        assert run("ask", film, "Which?", *OPTIONS, option, "nowhere/x.png")[0] == 2
+    assert run("ask", film, "Which?", *OPTIONS, "--trace", "nowhere/x.jsonl")[0] == 2
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
@@ -152,12 +146,12 @@ def test_a_trace_that_fills_the_disk_is_said_and_the_answer_is_printed(run, film
     assert "/dev/full: the trace is incomplete (No space left on device)" in err.splitlines()
 
 
-def test_the_answer_is_printed_before_a_plot_that_fails(run, film, tmp_path, monkeypatch):
+def test_the_answer_is_printed_before_clips_that_fail(run, film, tmp_path, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("longtake.cli.ask.draw_answer", full)
-    code, out, err = run("ask", film, "Which colour?", *OPTIONS, "--plot", tmp_path / "x.png")
+    monkeypatch.setattr("longtake.cli.ask.write_clips", full)
+    code, out, err = run("ask", film, "Which colour?", *OPTIONS, "--clips", tmp_path / "cut")
     assert code == 1
     assert out.startswith("A. red\n")
     assert "disk is full" in err
@@ -269,30 +263,6 @@ def test_python_in_three_lines(film):
     assert result.answer.choice == "A"
     assert result.usage.frames == 2
     assert result.trace.events[0].method == "videoagent"
-
-
-def test_a_plot_of_a_search(run, film, tmp_path):
-    code, _, err = run(
-        "ask",
-        film,
-        "Which?",
-        *OPTIONS,
-        "--method",
-        "videodetective",
-        "--plot",
-        tmp_path / "out.png",
-    )
-    assert code == 0, err
-    assert Image.open(tmp_path / "out.png").size[0] == 1430
-
-
-def test_a_plot_of_the_cited_frames(run, film, tmp_path):
-    code, _, err = run("ask", film, "Which?", *OPTIONS, "--plot", tmp_path / "out.png")
-    assert code == 0, err
-    assert Image.open(tmp_path / "out.png").size[0] > 600
-    code, out, err = run("ask", film, "Which?", *OPTIONS, "--plot", tmp_path / "out.doc")
-    assert (code, out) == (2, "")
-    assert "a plot is a file such as" in err
 
 
 def test_methods_that_are_compared_pay_for_themselves(run, film):

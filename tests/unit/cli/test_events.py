@@ -1,9 +1,8 @@
-"""``longtake events``: blocks, their plot, and a missing extra."""
+"""``longtake events``: the blocks of a film."""
 
 from __future__ import annotations
 
 import json
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -54,26 +53,3 @@ def test_blocks_with_strength_and_votes(run, film):
     assert code == 0
     assert len(out.splitlines()) == 2
     assert "strength" in out.splitlines()[1]
-
-
-def test_a_plot(run, film, tmp_path):
-    code, out, err = run("events", film, "--plot", tmp_path / "out.png", *FEW)
-    assert code == 0, err
-    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
-    assert len(out.splitlines()) == 3
-    code, _, err = run("events", film, "--plot", tmp_path / "nowhere" / "out.png", *FEW)
-    assert code == 2
-    assert "there is no folder" in err
-    code, _, err = run("events", film, "--plot", tmp_path / "out.txt", *FEW)
-    assert code == 2
-    assert "known endings" in err
-
-
-def test_without_the_extra_the_install_line_comes_before_any_work(run, film, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
-    monkeypatch.setattr(
-        "longtake.cli.summary.partition", lambda *_: pytest.fail("looked at the film first")
-    )
-    code, _, err = run("events", film, "--plot", tmp_path / "out.png")
-    assert code == 2
-    assert 'pip install "longtake[plot]"' in err

@@ -176,7 +176,7 @@ def test_advice_ends_with_commands():
     assert commands[0] == "longtake models pull local/qwen2.5-1.5b"
     assert 'pip install "longtake[speech]"' in commands
     ready = dataclasses.replace(
-        NOTHING, has_weights=True, player="/mpv", extras=["speech", "serve", "plot"]
+        NOTHING, has_weights=True, player="/mpv", extras=["speech", "serve"]
     )
     (eyes,) = advise(ready)
     assert eyes.command == "longtake models pull vision"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -157,25 +156,6 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingExtra, match=r"longtake\[report\]"):
         html_report([made(tmp_path / "run", "AB")], beside=tmp_path, published={})
-
-
-def test_runs_under_several_budgets_are_a_curve(tmp_path):
-    runs = []
-    for name, choices, limit in (
-        ("much", "AAAA", 90000),
-        ("little", "ABBB", 1000),
-        ("free", "AB", 0),
-    ):
-        run = made(tmp_path / name, choices)
-        budget = f"BudgetSettings(cost=None, tokens={limit or None}, frames=None)"
-        runs.append(replace(run, spec={**run.spec, "budget": budget}))
-    ((limit, methods),) = report.by_budget(runs).items()
-    assert limit == "tokens"
-    ((_, curve),) = methods.items()
-    assert [(x, run.name) for x, run in curve] == [(1000.0, "little"), (90000.0, "much")]
-    text = html_report(runs, beside=tmp_path, published={})
-    assert "Accuracy against budget" in text
-    assert "Accuracy against budget" not in html_report(runs[:1], beside=tmp_path, published={})
 
 
 def test_errors_are_listed_by_frequency_and_the_rest_counted(tmp_path):
