@@ -15,7 +15,7 @@ from support.working import Count, alone_at_the_gate, collect, make_film, take_t
 from longtake._util.process_pool import TaskFailed, TaskValue, WorkerPool
 from longtake.cluster.backends import BackendAddress
 from longtake.cluster.evaluation import ClusterRun
-from longtake.cluster.indexing import ClusterIndexer, IndexTarget
+from longtake.cluster.indexing import IndexTask, index_films
 from longtake.config import CacheSettings, IndexSettings, Settings
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import BenchmarkQuestion
@@ -64,9 +64,9 @@ def store(alone, tmp_path):
 
 
 def index(folder, paths, after=lambda film: None):
-    places = [IndexTarget(path, chunks=1, settings=settings(folder)) for path in paths]
+    films = [IndexTask(path, settings=settings(folder)) for path in paths]
     with BackendAddress("ray").open() as engine, WorkerPool(engine) as pool:
-        for film in ClusterIndexer(pool, print, lambda share: None).run(places, ()):
+        for film in index_films(pool, films, print, lambda share: None):
             assert film.failure is None, film.failure
             after(film)
 
@@ -122,10 +122,10 @@ def test_the_driver_is_killed_and_started_again(two, alone, store, paths):
 
 def test_a_wrong_token_is_refused(two, monkeypatch):
     program = (
-        "from longtake.cluster.backends import Where\n"
+        "from longtake.cluster.backends import BackendAddress\n"
         "from longtake.errors import ConfigError\n"
         "try:\n"
-        "    Where('ray').open()\n"
+        "    BackendAddress('ray').open()\n"
         "except ConfigError as error:\n"
         "    print('refused', error)\n"
     )

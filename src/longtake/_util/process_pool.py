@@ -201,13 +201,6 @@ class WorkerPool(Generic[T]):
         else:
             self._waiting.extend(tasks)
 
-    def withdraw(self, unwanted: Callable[[T], bool]) -> int:
-        """Drop tasks that have not begun; returns how many."""
-        kept = [task for task in self._waiting if not unwanted(task)]
-        dropped = len(self._waiting) - len(kept)
-        self._waiting = deque(kept)
-        return dropped
-
     def reports(self) -> Iterator[Report[T]]:
         """What happens, as it happens; ends when no task is left."""
         while self._waiting or self._busy:

@@ -53,7 +53,7 @@ def index(
     run continues from there. An indexed film takes no time. A film that cannot be read is reported,
     and the others are indexed all the same.
 
-    With --on the films, and the parts of long ones, are indexed side by side.
+    With --on, films are indexed side by side.
 
     \b
     Example:

@@ -15,13 +15,7 @@ from longtake.cli.options import COUNT, add_options
 from longtake.cli.output import progress, say
 from longtake.cluster.backends import BackendAddress, parse_backend
 from longtake.cluster.evaluation import ClusterRun, cost_of
-from longtake.cluster.indexing import (
-    ClusterIndexer,
-    FilmIndexResult,
-    IndexTarget,
-    IndexTask,
-    for_workers,
-)
+from longtake.cluster.indexing import FilmIndexResult, IndexTask, for_workers, index_films
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.index.tasks import TASKS
@@ -112,14 +106,14 @@ def index_on(
     given = None if subtitles is None else subtitles.absolute()
     # a film that is named twice is indexed once
     unique = dict.fromkeys(path.absolute() for path in paths)
-    places = [IndexTarget(path, given, settings=settings) for path in unique]
+    tasks = [IndexTask(path, given, tuple(only), settings) for path in unique]
     films = []
     with (
         where.open(workers) as engine,
-        progress(f"indexing {len(places)} films") as advance,
+        progress(f"indexing {len(tasks)} films") as advance,
         WorkerPool[IndexTask](engine) as pool,
     ):
-        for film in ClusterIndexer(pool, say, advance).run(places, only):
+        for film in index_films(pool, tasks, say, advance):
             _announce(film)
             films.append(film)
     return films

@@ -118,32 +118,10 @@ def build_frame_layers(
         # only the process that holds the lock may remove what another one left
         if not folder.has(key):
             folder.sweep(key)
-    for key in build_parts(folder, video, layers, fps=fps, advance=advance):
-        finished = [np.load(path) for _, path in sorted(folder.parts(key).items())]
-        arrays = {"rows": np.concatenate(finished), "times": video.grid(fps)}
-        folder.write(key, arrays, {"fps": fps})
-
-
-def build_parts(
-    folder: FilmFolder,
-    video: Video,
-    layers: Sequence[FrameLayer],
-    *,
-    fps: float,
-    numbers: Collection[int] | None = None,
-    advance: Advance = ignore,
-) -> list[LayerKey]:
-    """Compute the parts that are missing, all or those with ``numbers``, in one pass.
-
-    Returns the keys of the layers that are not finished. Several processes may compute different
-    parts of one film: each part appears by a rename.
-    """
     times = video.grid(fps)
-    chunks = chunked(len(times))
+    chunks = [range(first, min(first + CHUNK, len(times))) for first in range(0, len(times), CHUNK)]
     # parts are numbered by chunk, so a resumed run knows which rows are missing
-    unfinished = _unfinished(
-        folder, layers, fps, range(len(chunks)) if numbers is None else numbers
-    )
+    unfinished = _unfinished(folder, layers, fps, range(len(chunks)))
     wanted = sorted(set().union(*(each.chunks for each in unfinished)))
     frames: Iterator[Frame] = iter(())  # a killed run may have left all parts but no layer
     if wanted:
@@ -156,12 +134,10 @@ def build_parts(
         for each, rows in zip(waiting, parts, strict=True):
             folder.write_part(each.key, number, rows)
         advance(done / len(wanted))
-    return [each.key for each in unfinished]
-
-
-def chunked(count: int) -> list[range]:
-    """The rows of each part of a layer with ``count`` rows."""
-    return [range(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK)]
+    for each in unfinished:
+        finished = [np.load(path) for _, path in sorted(folder.parts(each.key).items())]
+        arrays = {"rows": np.concatenate(finished), "times": times}
+        folder.write(each.key, arrays, {"fps": fps})
 
 
 @dataclass(frozen=True)

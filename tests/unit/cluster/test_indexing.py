@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
-from films import Recipe, x264
 from support.working import Inline, make_film
 
 from longtake._util.process_pool import Processes, WorkerPool
-from longtake.cluster import backends, indexing
-from longtake.cluster.indexing import ClusterIndexer, IndexTarget, for_workers, split_at_keyframes
+from longtake.cluster import backends
+from longtake.cluster.indexing import IndexTask, for_workers, index_films
 from longtake.config import CacheSettings, IndexSettings, Settings
-from longtake.index.tasks import tasks
-from longtake.perception.loader import PerceptionModels
-from longtake.perception.protocols import Heard, UnsupportedSpeech
+from longtake.index.tasks import TASKS, tasks
 from longtake.runner.films import open_film
-from longtake.types import Line, Segment
 
-SPOKEN = Recipe("cluster_spoken.mp4", x264(fps=Fraction(1)), count=150, sound_from=0.0)
 FPS = 12.0
 """Two chunks of the short film."""
 
@@ -60,24 +54,23 @@ def store(alone, tmp_path):
 
 
 def index(folder, *paths, engine, only=()):
-    places = [IndexTarget(path, chunks=1, settings=settings(folder)) for path in paths]
-    said = []
+    films = [IndexTask(path, None, only, settings(folder)) for path in paths]
+    shares = []
     with WorkerPool(engine) as pool:
-        films = list(ClusterIndexer(pool, said.append, lambda share: None).run(places, only))
-    return films, said
+        return list(index_films(pool, films, print, shares.append)), shares
 
 
-def test_layers_are_the_same_byte_for_byte(alone, store, short, monkeypatch):
+def test_layers_are_the_same_byte_for_byte(alone, store, short):
     """Slow: a film is indexed twice, once with restarts."""
-    monkeypatch.setattr(indexing, "SHOTS", 1)
     broken = store / "broken.mp4"
     broken.write_bytes(b"not a film")
     # the worker is restarted at many steps, in the middle of tasks
-    engine = Inline(restarts=tuple(range(3, 40, 2)))
-    films, _ = index(store, broken, short, engine=engine)
+    engine = Inline(restarts=(3, 5))
+    films, shares = index(store, broken, short, engine=engine)
     failed, indexed = films
+    assert shares == sorted(shares)
     assert (failed.path, failed.failure.exit_code) == (broken, 2)
-    assert [layer["name"] for layer in indexed.opened.layers] == list(indexing.TASKS)
+    assert [layer["name"] for layer in indexed.opened.layers] == list(TASKS)
     assert indexed.failure is None
     folder, one = alone
     assert stored(store) == stored(folder)
@@ -85,44 +78,6 @@ def test_layers_are_the_same_byte_for_byte(alone, store, short, monkeypatch):
     assert all(task.done() for task in tasks(again))
     assert again.onscreen() == one.onscreen()
     assert not list(store.rglob("parts/*"))
-
-
-class Chorus:
-    """A listener that hears a line every seven seconds, the same in overlapping stretches."""
-
-    key = "chorus"
-
-    def listen(self, samples, start):
-        end = start + len(samples) / 16_000
-        begins = [7.0 * number for number in range(30) if start <= 7.0 * number < end]
-        lines = [Line(Segment(at, at + 6.0), f"line at {at:g}") for at in begins]
-        return Heard(tuple(lines), (UnsupportedSpeech(Segment(start, start + 1), "hum"),))
-
-
-def test_speech_is_joined_in_the_order_of_the_film(store, tmp_path, film_folder, monkeypatch):
-    monkeypatch.setattr(PerceptionModels, "listener", Chorus())
-    monkeypatch.setattr(indexing, "TILES", 1)
-    path = SPOKEN.make(film_folder)
-    one = open_film(path, settings(tmp_path / "one"))
-    one.words.recognised.build()
-    (film,), _ = index(store, path, engine=Inline(2), only=("speech",))
-    assert film.failure is None
-    many = open_film(path, settings(store))
-    layer = many.words.recognised
-    assert not layer.missing()
-    assert many.speech() == one.speech()
-    for key in (layer.key, layer.unsupported_key):
-        assert many.source.text.lines(key) == one.source.text.lines(key)
-
-
-def test_films_are_split_where_decoding_can_begin(tmp_path, short, film_folder):
-    film = open_film(short, settings(tmp_path, fps=30))
-    assert split_at_keyframes(film, 1) == [(0,), (1,), (2,)]
-    assert split_at_keyframes(film, 2) == [(0, 1), (2,)]
-    # one group of pictures: every stretch would be decoded from the start
-    path = make_film(film_folder / "cluster_whole.mp4", 6, gop=10_000)
-    whole = open_film(path, settings(tmp_path, fps=30))
-    assert split_at_keyframes(whole, 1) == [(0,), (1, 2)]
 
 
 def test_a_store_that_a_worker_cannot_write_is_an_error(tmp_path, short, monkeypatch):
