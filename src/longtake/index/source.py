@@ -63,7 +63,8 @@ def open_video(folder: FilmFolder, path: Path, limits: MediaSettings) -> Video:
         if video is None:
             raise
         # looking at a film needs no room on disk
-        note_once("cache_not_written", why=f"{folder.path}: {error.strerror or error}")
+        remedy = "set $LONGTAKE_CACHE or cache.folder"
+        note_once("cache_not_written", why=f"{folder.path}: {error.strerror or error}; {remedy}")
     return video
 
 

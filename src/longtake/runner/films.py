@@ -13,7 +13,7 @@ from longtake.config import PerceptionSettings, Settings, cache_folder
 from longtake.errors import ConfigError, unknown
 from longtake.footage.plain import FrameFootage
 from longtake.index.film import Film
-from longtake.index.store import Store, writable_store
+from longtake.index.store import Store
 from longtake.index.text import remember_words
 from longtake.perception.loader import PerceptionModels
 from longtake.types import Frame
@@ -41,7 +41,7 @@ def open_film(
     ``subtitles_begin`` is the time in the subtitles at which the film begins; ``senses`` replace
     those that the settings name.
     """
-    store = writable_store(open_store(settings))
+    store = open_store(settings)
     remember_words(store.root)
     return Film(
         path,
@@ -60,14 +60,14 @@ def open_frames(folder: Path, settings: Settings) -> FrameFootage:
     for number, time in enumerate(times):
         with open_picture(folder / f"{number:05d}") as picture:
             frames.append(Frame(time, np.asarray(picture.convert("RGB"))))
-    store = writable_store(open_store(settings))
+    store = open_store(settings)
     name = f"{len(frames)} pictures"
     return FrameFootage(name, frames, _shared_models(settings.perception, store.root))
 
 
 def open_perception(settings: Settings) -> PerceptionModels:
     """The models of perception that films opened with these settings use."""
-    return _shared_models(settings.perception, writable_store(open_store(settings)).root)
+    return _shared_models(settings.perception, open_store(settings).root)
 
 
 @lru_cache(maxsize=1)

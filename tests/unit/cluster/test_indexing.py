@@ -80,12 +80,6 @@ def test_layers_are_the_same_byte_for_byte(alone, store, short):
     assert not list(store.rglob("parts/*"))
 
 
-def test_a_store_that_a_worker_cannot_write_is_an_error(tmp_path, short, monkeypatch):
-    monkeypatch.setattr("longtake.index.store._problem", lambda root: "Read-only file system")
-    (film,), _ = index(tmp_path, short, engine=Inline())
-    assert "cannot be written" in film.failure.message
-
-
 def test_workers_share_the_machine_unless_told_otherwise():
     shared = for_workers(Settings(), 1)
     assert (shared.media.workers, shared.perception.threads) == (1, 1)
