@@ -117,8 +117,7 @@ def search(
 ) -> None:
     """Find moments in all films by words: said, shown, described, or seen in the picture.
 
-    Results are grouped by film. A star marks moments that a source is sure of. A clip that occurs
-    in several films is shown once, with the other places after it.
+    Results are grouped by film. A star marks moments that a source is sure of.
 
     \b
     Example:
@@ -142,8 +141,6 @@ def _show(moment: FoundMoment) -> None:
     star = "*" if moment.sure else " "
     line = f"  {star} [{clock(moment.time)}]  {', '.join(moment.sources)}  {moment.words}"
     click.echo(visible(line.rstrip()))
-    for name, time in moment.copies:
-        click.echo(visible(f"      also in {name} @ {clock(time)}"))
 
 
 def _film(hits: FilmHits) -> dict[str, Any]:
@@ -159,7 +156,6 @@ def _plain(moment: FoundMoment) -> dict[str, Any]:
         "sure": moment.sure,
         "sources": list(moment.sources),
         "text": moment.text,
-        "copies": [{"film": name, "time": time} for name, time in moment.copies],
     }
 
 

@@ -115,7 +115,7 @@ class SegmentIndex:
                     row.shown,
                     row.described,
                     row.times,
-                    row.prints,
+                    b"",  # versions before 0.3 kept prints of pictures there
                 )
                 for place, row in enumerate(rows)
             ]
@@ -183,7 +183,7 @@ class SegmentIndex:
 
     def fetch(self, rows: Sequence[int]) -> list[StoredRow]:
         """Rows by number, in the given order; rows that are gone are left out."""
-        columns = "id, fingerprint, start, end, said, shown, described, times, prints"
+        columns = "id, fingerprint, start, end, said, shown, described, times"
         with self._reading() as base:
             first = self._written(base)[1] * GENERATION
             current = [row - first for row in rows if 0 < row - first < GENERATION]
@@ -370,8 +370,8 @@ def _inode(file: Path) -> int:
 
 
 def _stored(number: int, row: tuple[Any, ...]) -> StoredRow:
-    _, film, start, end, said, shown, described, times, prints = row
+    _, film, start, end, said, shown, described, times = row
     segment = Segment(start, end)
     texts = {"said": said, "shown": shown, "described": described}
     lines = stored_lines(json.loads(times), texts, segment)
-    return StoredRow(number, film, segment, lines, prints)
+    return StoredRow(number, film, segment, lines)

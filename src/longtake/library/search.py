@@ -1,4 +1,4 @@
-"""Search across films: rankings by words and vectors, fused, grouped by film, without copies.
+"""Search across films: rankings by words and vectors, fused, grouped by film.
 
 The best rows are also ranked by how much of the text a single sentence holds. BM25 counts the words
 of a whole segment, in which one sentence may have the person and another the deed; a sentence that
@@ -6,8 +6,6 @@ has both is what was asked for. A question with two parts ("what does the person
 is stated by two sentences of one film. Words are compared by their base forms, and neighbouring
 words count as pairs: "the red coat" is not a red hat beside a blue coat (the sequential dependence
 model of Metzler and Croft, SIGIR 2005, whose weight of pairs is taken).
-
-A clip that occurs in several films is recognised by prints of its pictures and shown once.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,15 +26,7 @@ from longtake.algorithms.passages import reciprocal_rank
 from longtake.index.search import check_text
 from longtake.library.catalog import Entry
 from longtake.library.fts_index import SegmentIndex
-from longtake.library.segments import (
-    SECONDS,
-    WORDED,
-    Prints,
-    RowHit,
-    StoredRow,
-    Vectors,
-    query_words,
-)
+from longtake.library.segments import SECONDS, WORDED, RowHit, StoredRow, Vectors, query_words
 from longtake.perception.protocols import CalibratedEncoder, TextEncoder
 from longtake.types import Line, Segment
 
@@ -70,8 +60,6 @@ class FoundMoment:
     """The sources that found it, best rank first."""
     text: str = ""
     """What is said, shown or described there."""
-    copies: tuple[tuple[str, float], ...] = ()
-    """Other films (by name) and times at which the same clip occurs."""
     described: bool = False
     """Whether the text tells what the picture may show, and is no word of the film."""
 
@@ -143,10 +131,6 @@ class _Fused:
     """What its best sentence holds of the text; known of the first :data:`WEIGHED` rows."""
 
 
-_Found: TypeAlias = tuple[_Fused, list[StoredRow]]
-"""A row, and the rows of other films that are copies of it."""
-
-
 @dataclass
 class _Film:
     """A film as it is ranked."""
@@ -154,7 +138,7 @@ class _Film:
     name: str
     """Fingerprint."""
     score: float
-    runs: list[list[_Found]]
+    runs: list[list[_Fused]]
     """Its moments, best first: rows that lie side by side."""
     stated: float
 
@@ -196,7 +180,7 @@ def search(
         FilmHits(
             entries[film.name],
             film.score,
-            tuple(_moment(run, entries, matcher) for run in film.runs[:moments]),
+            tuple(_moment(run[0], matcher) for run in film.runs[:moments]),
             film.stated,
         )
         for film in _grouped(known, matcher)[:films]
@@ -275,21 +259,20 @@ def _judge_pictures(
 
 def _grouped(fused: Sequence[_Fused], matcher: SentenceMatcher) -> list[_Film]:
     """Films, best first: those with a sure moment, then by their leading moments and in whole."""
-    by_row = {each.stored.row: each for each in fused}
-    rows: dict[str, list[_Found]] = {}
-    for stored, copies in without_copies([each.stored for each in fused]):
-        rows.setdefault(stored.film, []).append((by_row[stored.row], copies))
+    rows: dict[str, list[_Fused]] = {}
+    for each in fused:
+        rows.setdefault(each.stored.film, []).append(each)
     films = []
-    for name, pairs in rows.items():
-        runs = _runs(pairs)
-        score = sum(share * run[0][0].score for share, run in zip(SHARES, runs, strict=False))
-        stated = matcher.together(each.statement for each, _ in pairs)
+    for name, of_film in rows.items():
+        runs = _runs(of_film)
+        score = sum(share * run[0].score for share, run in zip(SHARES, runs, strict=False))
+        stated = matcher.together(each.statement for each in of_film)
         films.append(_Film(name, score, runs, stated))
     for film, rank in zip(films, ranked([film.stated for film in films]), strict=True):
         # weight of the ranking of films by what two of their sentences state together: without it,
         # the right film is first for 458 of those questions
         film.score += film.stated / (SHARP + rank)
-    return sorted(films, key=lambda film: (not film.runs[0][0][0].sure, -film.score))
+    return sorted(films, key=lambda film: (not film.runs[0][0].sure, -film.score))
 
 
 def ranked(values: Sequence[float]) -> list[int]:
@@ -298,40 +281,29 @@ def ranked(values: Sequence[float]) -> list[int]:
     return [len(values) - bisect_right(ascending, value) + 1 for value in values]
 
 
-def _runs(pairs: Sequence[_Found]) -> list[list[_Found]]:
+def _runs(rows: Sequence[_Fused]) -> list[list[_Fused]]:
     """A film's rows as moments, best first; a row right beside a better one belongs to it."""
-    runs: list[list[_Found]] = []
-    for pair in pairs:
-        segment = pair[0].stored.segment
+    runs: list[list[_Fused]] = []
+    for row in rows:
+        segment = row.stored.segment
         for run in runs:
-            best = run[0][0].stored.segment
+            best = run[0].stored.segment
             if max(segment.start - best.end, best.start - segment.end) < SECONDS / 2:
-                run.append(pair)
+                run.append(row)
                 break
         else:
-            runs.append([pair])
+            runs.append([row])
     return runs
 
 
-def _moment(
-    run: Sequence[_Found], entries: Mapping[str, Entry], matcher: SentenceMatcher
-) -> FoundMoment:
-    best = run[0][0]
+def _moment(best: _Fused, matcher: SentenceMatcher) -> FoundMoment:
     segment = best.stored.segment
     line, fits = (best.line, True) if best.line else _best_line(best.stored, matcher)
-    copies = {
-        (entries[copy.film].name, copy.segment.start): None
-        for _, others in run
-        for copy in others
-        if copy.film in entries
-    }
     # only a line that fits the text tells when it happens
     time = line.segment.start if line is not None and fits else segment.start
     text = "" if line is None else line.text
     described = line is not None and line in best.stored.lines.get("described", ())
-    return FoundMoment(
-        time, segment, best.score, best.sure, tuple(best.sources), text, tuple(copies), described
-    )
+    return FoundMoment(time, segment, best.score, best.sure, tuple(best.sources), text, described)
 
 
 def _best_line(stored: StoredRow, matcher: SentenceMatcher) -> tuple[Line | None, bool]:
@@ -397,74 +369,3 @@ class SentenceMatcher:
 
 def _base_forms(text: str) -> list[str]:
     return [lemma(word) for word in query_words(text)]
-
-
-NO_PRINTS: Prints = np.zeros(0, np.uint64)
-
-
-@dataclass(frozen=True, eq=False)
-class _Clip:
-    """What a row is compared by, prepared once."""
-
-    film: str
-    words: frozenset[str]
-    prints: Prints
-
-
-def same_pictures(one: Prints, other: Prints) -> bool | None:
-    """Whether most pictures of one segment occur in the other; ``None`` if too few can be told.
-
-    The clip may begin at another second of its segment, so every pair is compared.
-    """
-    # two pictures may be alike by chance
-    if min(len(one), len(other)) < 3:
-        return None
-    # two prints of one picture differ by a few of their 64 bits after compression
-    near = np.bitwise_count(one[:, None] ^ other[None, :]) <= 6
-    # the clip may be shifted against the segments, so not all pictures must occur
-    return bool(max(near.any(axis=1).mean(), near.any(axis=0).mean()) >= 0.6)
-
-
-def without_copies(
-    rows: Sequence[StoredRow], max_rows: int = 60
-) -> list[tuple[StoredRow, list[StoredRow]]]:
-    """Rows, best first, each with those further down that are copies of it.
-
-    Only the first ``max_rows`` rows are compared, each with those before it.
-    """
-    kept: list[tuple[_Clip, StoredRow, list[StoredRow]]] = []
-    for row in rows[:max_rows]:
-        clip = _clip(row)
-        for first, _, copies in kept:
-            if _same(first, clip):
-                copies.append(row)
-                break
-        else:
-            kept.append((clip, row, []))
-    rest: list[tuple[StoredRow, list[StoredRow]]] = [(row, []) for row in rows[max_rows:]]
-    return [(row, copies) for _, row, copies in kept] + rest
-
-
-def _same(one: _Clip, other: _Clip) -> bool:
-    """Whether two segments of different films show the same thing.
-
-    Equal pictures under different words are no copies: a lecture hall looks alike for years.
-    """
-    if one.film == other.film or bool(one.words) != bool(other.words):
-        return False
-    if one.words:
-        # words first: they rule out most pairs, and cost less than pictures
-        shorter = min(len(one.words), len(other.words))
-        if len(one.words & other.words) < 0.5 * shorter:
-            return False
-    alike = same_pictures(one.prints, other.prints)
-    if alike is None:
-        # words from which equal texts alone make a copy, where there are no pictures to compare
-        return len(one.words) >= 8 and one.words == other.words
-    return alike
-
-
-def _clip(row: StoredRow) -> _Clip:
-    words = frozenset(f"{row.text('said')} {row.text('shown')}".casefold().split())
-    prints = np.frombuffer(row.prints, np.uint64) if len(row.prints) % 8 == 0 else NO_PRINTS
-    return _Clip(row.film, words, prints[prints != 0])

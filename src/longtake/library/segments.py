@@ -1,8 +1,7 @@
 """A film as rows of the library's index: one per segment of ten seconds.
 
 A row holds what is said, shown and described in its segment, how it looks (the mean of its
-pictures' vectors), what its words mean, and a print of each second by which copies of a clip are
-recognised.
+pictures' vectors), and what its words mean.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from longtake.perception.protocols import TextEncoder
 from longtake.types import Line, Segment
 
 Vectors = NDArray[np.float32]
-Prints = NDArray[np.uint64]
 
 SECONDS = 10.0
 """Length of a segment."""
@@ -44,7 +42,6 @@ class Material:
     times: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     pictures: Vectors | None = None
     """A unit row for each of the times."""
-    prints: Prints = field(default_factory=lambda: np.zeros(0, np.uint64))
     parts: dict[str, str] = field(default_factory=dict)
     """Which layers this came from: equal parts give equal rows."""
 
@@ -59,7 +56,6 @@ class Row:
     described: str = ""
     times: str = "{}"
     """JSON: for each source the time of each of its lines."""
-    prints: bytes = b""
     picture: Vectors | None = None
     meaning: Vectors | None = None
 
@@ -92,8 +88,7 @@ def material_of_film(film: Film) -> Material:
     times = film.times
     lines["described"] = _tagged(film, times.tolist())
     parts["pictures"] = f"{film.senses.images.key}@{film.source.fps:g}"
-    prints = prints_of(film.pictures.glimpses())
-    return Material(film.duration, lines, times, film.embeddings(), prints, parts)
+    return Material(film.duration, lines, times, film.embeddings(), parts)
 
 
 def material_of_footage(footage: Footage, *, parts: dict[str, str] | None = None) -> Material:
@@ -137,9 +132,8 @@ def _draft(material: Material, segment: Segment) -> Row | None:
         picture = unit(np.asarray(material.pictures[within], np.float32).mean(axis=0))
     if picture is None and not known:
         return None
-    prints = material.prints[within].tobytes() if len(material.prints) else b""
     words = (texts["said"], texts["shown"], texts["described"])
-    return Row(segment, *words, times=json.dumps(known), prints=prints, picture=picture)
+    return Row(segment, *words, times=json.dumps(known), picture=picture)
 
 
 def _starts_in(line: Line, segment: Segment) -> bool:
@@ -161,23 +155,6 @@ def _tagged(film: Film, times: Sequence[float]) -> list[Line]:
         likely = [tag.name for tag in tags if tag.probability >= 0.15]
         lines += [Line(Segment(time, time), name) for name in likely]
     return lines
-
-
-def prints_of(glimpses: NDArray[Any]) -> Prints:
-    """64 bits per thumbnail: where it gets darker from top to bottom; 0 for an even picture.
-
-    A difference hash: it survives scaling, compression and changes of brightness.
-    """
-    if not len(glimpses):
-        return np.zeros(0, np.uint64)
-    grey = np.asarray(glimpses, np.float32).mean(axis=3)
-    count, height, width = grey.shape
-    cells = grey.reshape(count, 9, height // 9, 8, width // 8).mean(axis=(2, 4))
-    bits = (cells[:, 1:] < cells[:, :-1]).reshape(count, 64)
-    prints = np.packbits(bits, axis=1).view(np.uint64).reshape(count)
-    # a picture this even cannot be told from others
-    even = cells.reshape(count, -1).std(axis=1) < 4.0
-    return np.where(even, np.uint64(0), prints)
 
 
 def unit(vector: NDArray[np.floating[Any]]) -> Vectors:
@@ -210,7 +187,6 @@ class StoredRow:
     segment: Segment
     lines: Mapping[str, Sequence[Line]] = field(default_factory=dict)
     """What is said, shown and described, by source."""
-    prints: bytes = b""
 
     def text(self, source: str) -> str:
         """The words of one source."""

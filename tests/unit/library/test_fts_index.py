@@ -31,7 +31,6 @@ def row(start, said="", shown="", described="", *, seed=0, meaning=True):
         shown,
         described,
         json.dumps(times),
-        b"prints",
         unit(seed, DIMS["picture"]),
         unit(seed + 1000, DIMS["meaning"]) if meaning else None,
     )
@@ -99,7 +98,7 @@ def test_the_limit_holds_and_films_can_be_chosen(index):
 
 def test_rows_come_back_as_they_were_with_their_lines(index):
     (stored,) = index.fetch([index.words("dog", "described", 1)[0].row])
-    assert (stored.film, stored.segment, stored.prints) == ("b", Segment(0, 10), b"prints")
+    assert (stored.film, stored.segment) == ("b", Segment(0, 10))
     assert [(line.segment.start, line.text) for line in stored.lines["said"]] == [
         (1.5, "we talk about prices")
     ]

@@ -119,9 +119,7 @@ function Group({ film, moments, onPlay, go }) {
         <span><strong>${clock(each.time)}</strong>
           <span class="muted small"> ${sourcesOf(each.sources, each.sure)}</span>
           ${each.text && html`<br />${each.described ? `perhaps ${each.text}`
-            : html`<q>${each.text}</q>`}`}
-          ${each.copies.map(([name, time]) => html`<br /><span class="muted small">also in ${name},
-            ${" "}${clock(time)}</span>`)}</span></button></li>`)}</ol>`;
+            : html`<q>${each.text}</q>`}`}</span></button></li>`)}</ol>`;
 }
 
 function Playing({ moment, go }) {
