@@ -31,24 +31,19 @@ from longtake.types import Segment
 ROOT = Path(__file__).parents[1]
 METHODS = ("uniform", "videoagent", "videodetective", "symphony", "a4vl", "lvagent", "lookup")
 UNCHECKED = ["--no-verify"]
-ROTATED = [*UNCHECKED, "--set", "answers.permutations=5"]
 FRAMES = [*UNCHECKED, "--set", "uniform.frames=5"]
 LEAN = ["--set", "lookup.max_passages=2"]
 EVERY = ["--set", "auto.every_stage=true"]  # for longtake calibrate
 RUNS: dict[str, tuple[str, str, list[str]]] = {
     "nextqa/blind": ("nextqa-captions", "blind", UNCHECKED),
-    "nextqa/blind-rotated": ("nextqa-captions", "blind", ROTATED),
     "nextqa/uniform": ("nextqa-captions", "uniform", FRAMES),
-    "nextqa/uniform-rotated": ("nextqa-captions", "uniform", [*FRAMES, *ROTATED]),
     "nextqa/videoagent": ("nextqa-captions", "videoagent", UNCHECKED),
     "nextqa/lookup": ("nextqa-captions", "lookup", []),
     "nextqa/lookup-lean": ("nextqa-captions", "lookup", LEAN),
     "nextqa/auto": ("nextqa-captions", "auto", []),
     "nextqa/auto-lean": ("nextqa-captions", "auto", LEAN),
     "egoschema/blind": ("egoschema-captions", "blind", UNCHECKED),
-    "egoschema/blind-rotated": ("egoschema-captions", "blind", ROTATED),
     "egoschema/uniform": ("egoschema-captions", "uniform", FRAMES),
-    "egoschema/uniform-rotated": ("egoschema-captions", "uniform", [*FRAMES, *ROTATED]),
     "egoschema/videoagent": ("egoschema-captions", "videoagent", UNCHECKED),
     "egoschema/lookup": ("egoschema-captions", "lookup", []),
     "egoschema/lookup-lean": ("egoschema-captions", "lookup", LEAN),

@@ -15,7 +15,7 @@ from support.working import Count, alone_at_the_gate, collect, make_film, take_t
 from longtake._util.process_pool import TaskFailed, TaskValue, WorkerPool
 from longtake.cluster.backends import BackendAddress
 from longtake.cluster.evaluation import ClusterRun
-from longtake.cluster.indexing import IndexTask, index_films
+from longtake.cluster.indexing import FilmTask, index_films
 from longtake.config import CacheSettings, IndexSettings, Settings
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import BenchmarkQuestion
@@ -64,7 +64,7 @@ def store(alone, tmp_path):
 
 
 def index(folder, paths, after=lambda film: None):
-    films = [IndexTask(path, settings=settings(folder)) for path in paths]
+    films = [FilmTask(path, settings=settings(folder)) for path in paths]
     with BackendAddress("ray").open() as engine, WorkerPool(engine) as pool:
         for film in index_films(pool, films, print, lambda share: None):
             assert film.failure is None, film.failure

@@ -22,7 +22,6 @@ from longtake.llm.structured.ask import ask, compose
 from longtake.llm.structured.fit import LinesByDistance
 from longtake.llm.structured.schema import Brief, Letter
 from longtake.prompts import Plain
-from longtake.tracing import events
 from longtake.types import Answer, Evidence, Frame, Line, Question
 
 REPLY_OPTIONS = ("temperature", "max_tokens", "seed", "draft")
@@ -85,24 +84,11 @@ Slots: TypeAlias = Mapping[str, Any]
 
 
 def guess(
-    chat: Chat,
-    prompt: str,
-    question: Question,
-    *,
-    reasoned: bool = True,
-    rotated: bool = True,
-    **slots: Any,
+    chat: Chat, prompt: str, question: Question, *, reasoned: bool = True, **slots: Any
 ) -> Guess:
-    """The model's answer, with or without a reason; an abstention if no reply can be read.
-
-    Where the model's card says so, the question is put several times with its options in rotated
-    order. ``rotated=False`` forbids that, for prompts that name options by their letters elsewhere.
-    """
+    """The model's answer, with or without a reason; an abstention if no reply can be read."""
     if not question.options:
         return _in_words(chat, prompt, question, reasoned, slots)
-    number = min(chat.card.permutations, len(question.options)) if rotated else 1
-    if number > 1:
-        return _permuted(chat, prompt, question, number, reasoned, slots)
     return _choose(chat, prompt, question, reasoned, slots)
 
 
@@ -115,7 +101,7 @@ def _in_words(chat: Chat, prompt: str, question: Question, reasoned: bool, slots
 
 
 def _choose(chat: Chat, prompt: str, question: Question, reasoned: bool, slots: Slots) -> Guess:
-    """One letter for one order of the options."""
+    """The letter of an option, from one token where only the letter counts."""
     if not reasoned and chat.card.letters and _is_greedy(chat, slots):
         odds = letter_odds(chat, prompt, question, **slots)
         if odds:
@@ -149,69 +135,6 @@ def letter_odds(
     if total < LIKELY:
         return {}
     return {letter: raw.get(letter, 0.0) / total for letter in question.letters}
-
-
-def _permuted(
-    chat: Chat, prompt: str, question: Question, number: int, reasoned: bool, slots: Slots
-) -> Guess:
-    """One letter from several orders of the options: odds are averaged, letters are counted.
-
-    With log-probabilities the reason is asked for once, in the order that people see, and the
-    letter once per order, each a single token. Without them every order is asked in full.
-    """
-    first = Guess()
-    totals = dict.fromkeys(question.letters, 0.0)
-    guesses: list[Guess] = []
-    by_letter = chat.card.letters and _is_greedy(chat, slots)
-    if by_letter and reasoned:
-        first = _choose(chat, prompt, question, True, slots)
-    for turn in range(number):
-        shift = turn * len(question.options) // number
-        turned = replace(question, options=_rotate(question.options, shift))
-        guessed = _choose(chat, prompt, turned, reasoned and not by_letter, slots)
-        guesses.append(_turned_back(guessed, question, shift))
-        for letter, odds in _as_odds(guesses[-1]).items():
-            totals[letter] += odds
-    return _decided(totals, [first, *guesses], prompt)
-
-
-def _decided(totals: Mapping[str, float], guesses: Sequence[Guess], prompt: str) -> Guess:
-    """The letter with the highest total, with the first reason that was given for it."""
-    weight = sum(totals.values())
-    if not weight:
-        return Guess()
-    odds = {letter: total / weight for letter, total in totals.items()}
-    # of equals, the one that was chosen with the options in their own order
-    chosen = [guess.choice for guess in guesses if guess.choice is not None]
-    best = max(chosen, key=odds.__getitem__)
-    events.note(
-        "options_rotated", prompt=prompt, odds={key: round(value, 4) for key, value in odds.items()}
-    )
-    reasons = [guess.reason for guess in guesses if guess.choice == best and guess.reason]
-    # a reason for another option would mislead; none is better
-    return Guess(best, "", reasons[0] if reasons else "", odds)
-
-
-def _as_odds(guessed: Guess) -> Mapping[str, float]:
-    """A guess as odds: those it came with, or one vote."""
-    if guessed.odds or guessed.choice is None:
-        return guessed.odds
-    return {guessed.choice: 1.0}
-
-
-def _rotate(options: tuple[str, ...], shift: int) -> tuple[str, ...]:
-    return options[shift:] + options[:shift]
-
-
-def _turned_back(guessed: Guess, question: Question, shift: int) -> Guess:
-    """A guess about rotated options, with the letters that people see."""
-    letters = question.letters
-    original = dict(zip(letters, _rotate(tuple(letters), shift), strict=True))
-    choice = None if guessed.choice is None else original[guessed.choice]
-    odds = {original[letter]: value for letter, value in guessed.odds.items()}
-    # the reason may name letters of the rotated order
-    reason = guessed.reason if not shift else ""
-    return replace(guessed, choice=choice, odds=odds, reason=reason)
 
 
 def in_words(question: Question, choice: str | None, text: str) -> str:

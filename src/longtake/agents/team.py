@@ -94,7 +94,6 @@ def open_team(
     *,
     describer: FrameDescriber | None = None,
     replies: ReplyStore | None = None,
-    permutations: int = 0,
     discover: bool = True,
 ) -> tuple[Agent, ...]:
     """Open the models of a team; what a member sets takes precedence over its model's settings."""
@@ -103,7 +102,7 @@ def open_team(
         chat = catalogue.open(
             member.model, describer=describer, replies=replies, channels=member.channels
         )
-        chat = with_capabilities(chat, permutations, discover=discover)
+        chat = with_capabilities(chat, discover=discover)
         defaults = chat.card.options
         temperature = defaults.temperature if member.temperature is None else member.temperature
         tokens = defaults.max_tokens if member.max_new_tokens is None else member.max_new_tokens

@@ -22,7 +22,6 @@ from longtake.cli.answers import PLAYERS
 from longtake.config import Settings
 from longtake.config.entries import Preset
 from longtake.errors import ConfigError
-from longtake.llm.capabilities import BIASED
 from longtake.llm.catalog import (
     DOWNLOADS,
     HUB_MODELS,
@@ -213,11 +212,6 @@ def show_report(report: ProbeReport) -> None:
         if report.reading and report.writing:
             speeds = f"reads {report.reading:g}, writes {report.writing:g} tokens/s"
             click.echo(f"  speed        {speeds}")
-        if report.bias:
-            shares = ", ".join(f"{letter} {share:.0%}" for letter, share in report.bias.items())
-            biased = max(report.bias.values()) > BIASED
-            remark = "; options are rotated from now on" if biased else ""
-            click.echo(f"  bias         {shares}{remark}")
 
 
 def _show_form(report: ProbeReport) -> None:

@@ -15,7 +15,7 @@ from longtake.cli.options import COUNT, add_options
 from longtake.cli.output import progress, say
 from longtake.cluster.backends import BackendAddress, parse_backend
 from longtake.cluster.evaluation import ClusterRun, cost_of
-from longtake.cluster.indexing import FilmIndexResult, IndexTask, for_workers, index_films
+from longtake.cluster.indexing import FilmIndexResult, FilmTask, for_workers, index_films
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.index.tasks import TASKS
@@ -106,12 +106,12 @@ def index_on(
     given = None if subtitles is None else subtitles.absolute()
     # a film that is named twice is indexed once
     unique = dict.fromkeys(path.absolute() for path in paths)
-    tasks = [IndexTask(path, given, tuple(only), settings) for path in unique]
+    tasks = [FilmTask(path, given, tuple(only), settings) for path in unique]
     films = []
     with (
         where.open(workers) as engine,
         progress(f"indexing {len(tasks)} films") as advance,
-        WorkerPool[IndexTask](engine) as pool,
+        WorkerPool[FilmTask](engine) as pool,
     ):
         for film in index_films(pool, tasks, say, advance):
             _announce(film)

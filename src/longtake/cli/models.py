@@ -34,7 +34,6 @@ from longtake.llm.catalog import (
     recommended,
     suggestions,
 )
-from longtake.llm.probe import measure_bias
 from longtake.llm.probe import probe as ask
 from longtake.llm.pull import pull_files
 from longtake.perception.cards import CARDS, WHISPER, EncoderCard, HubFiles
@@ -85,15 +84,11 @@ def list_models(settings: Settings, as_json: bool) -> None:
 @models.command()
 @click.argument("name")
 @click.option("--offline", is_flag=True, help="Refuse a model that is not on this machine.")
-@click.option(
-    "--bias", is_flag=True, help="Also measure whether the model prefers a letter (24 questions)."
-)
 @common
-def probe(name: str, offline: bool, bias: bool, settings: Settings, as_json: bool) -> None:
+def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
     """Ask a model a few short questions and report what it can do.
 
-    How the server is best asked is remembered. A model that prefers a letter is asked with its
-    options in every order from then on.
+    How the server is best asked is remembered.
 
     \b
     Example:
@@ -106,8 +101,6 @@ def probe(name: str, offline: bool, bias: bool, settings: Settings, as_json: boo
         click.echo(f"asking {host}", err=True)
     with progress(f"asking {name}"):
         report = ask(chat)
-    if bias and report.reachable:
-        report = dataclasses.replace(report, bias=measure_bias(chat))
     if as_json:
         emit_json(dataclasses.asdict(report))
     else:

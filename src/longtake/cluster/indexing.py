@@ -37,7 +37,7 @@ class OpenedFilm:
 
 
 @dataclass(frozen=True)
-class IndexTask:
+class FilmTask:
     """Indexes one film."""
 
     path: Path
@@ -66,7 +66,7 @@ class IndexTask:
                 task.build(ignore)
             yield task.name
 
-    def rest(self, done: int) -> IndexTask:  # noqa: ARG002
+    def rest(self, done: int) -> FilmTask:  # noqa: ARG002
         """The whole task: what it has published already is not computed again."""
         return self
 
@@ -97,8 +97,8 @@ class FilmIndexResult:
 
 
 def index_films(
-    pool: WorkerPool[IndexTask],
-    films: Sequence[IndexTask],
+    pool: WorkerPool[FilmTask],
+    films: Sequence[FilmTask],
     say: Callable[[str], None],
     advance: Advance,
 ) -> Iterator[FilmIndexResult]:
@@ -109,7 +109,7 @@ def index_films(
     done: set[tuple[Path, str]] = set()
     total = sum(len(film.only or TASKS) for film in films)
 
-    def outcome(task: IndexTask, failure: Failure | None = None) -> FilmIndexResult:
+    def outcome(task: FilmTask, failure: Failure | None = None) -> FilmIndexResult:
         now = time.perf_counter()
         seconds = round(now - began.get(task.path, now), 3)
         return FilmIndexResult(task.path, seconds, opened.get(task.path), failure)

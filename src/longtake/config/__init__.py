@@ -128,9 +128,6 @@ class AnswerSettings:
     """The model for roles that ``--model`` does not fill; empty: the built-in ones."""
     verify: bool = True
     """Check the answer against the film and cite only moments that support it (one more call)."""
-    permutations: int = number(0, least=0, most=26)
-    """How often a question is put, with its options in rotated order; 0: once, or as often as there
-    are options if ``longtake models probe --bias`` found that the model prefers a letter."""
     history: bool = True
     """Keep questions and answers of ``ask`` and ``chat`` for ``longtake history``."""
     min_confidence: float = number(0.0, least=0.0, most=1.0)

@@ -69,8 +69,6 @@ REMEMBERED = 24 * 3600.0
 FAILED_WHOLE = 4
 """Replies in a row that could only be read field by field, after which fields are asked for singly
 from the start."""
-BIASED = 0.5
-"""Share of one letter, where chance gives a quarter, above which a model is biased."""
 
 
 @dataclass
@@ -91,8 +89,6 @@ class KnownCapabilities:
     """Whether log-probabilities are offered."""
     by_field: bool = False
     """Whether fields are asked for one at a time from the start."""
-    bias: dict[str, float] = field(default_factory=dict)
-    """Share of each letter on questions that have no answer (``models probe --bias``)."""
     reading: float | None = None
     """Prompt tokens per second, as probed."""
     writing: float | None = None
@@ -101,7 +97,7 @@ class KnownCapabilities:
     """When this was last changed."""
 
 
-MEASURED = ("bias", "reading", "writing")
+MEASURED = ("reading", "writing")
 """Fields that are properties of the model, and are not forgotten with the server's."""
 
 
@@ -132,11 +128,6 @@ class Capabilities:
     def by_field(self) -> bool:
         """Whether fields are asked for one at a time from the start."""
         return self.known.by_field
-
-    @property
-    def biased(self) -> bool:
-        """Whether a bias for one letter was measured."""
-        return max(self.known.bias.values(), default=0.0) > BIASED
 
     @property
     def video_part(self) -> str | None:

@@ -255,8 +255,6 @@ class Card:
     """Whether letters may be asked for by log-probability."""
     by_field: bool = False
     """Whether typed replies are asked for one field at a time."""
-    permutations: int = 1
-    """How often a question is put, with its options in rotated order."""
     small: str = ""
     """Why the model counts as small (:mod:`longtake.llm.capabilities`); empty: it does not."""
 

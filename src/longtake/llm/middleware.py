@@ -48,9 +48,6 @@ from longtake.llm.chat import (
 from longtake.tracing import events
 from longtake.types import Usage
 
-EVERY_OPTION = 26
-"""Permutations: as many as there are options, of which there are never more than letters."""
-
 
 class Middleware:
     """A model that passes everything on to another; each layer changes one thing about that."""
@@ -95,20 +92,15 @@ class Carded(Middleware):
         return self._card
 
 
-def with_capabilities(chat: Chat, permutations: int = 0, *, discover: bool = True) -> Chat:
+def with_capabilities(chat: Chat, *, discover: bool = True) -> Chat:
     """The model as its endpoint describes it, under a card that does not change during a run.
 
     What is learned meanwhile counts from the next run on, so that a recording of this one can be
-    repeated. ``permutations`` is how often a question is put; 0: as often as it has options if the
-    model is known to prefer a letter, else once.
+    repeated.
     """
     if discover and isinstance(chat, HasCapabilities):
         chat.discover()
-    capabilities = capabilities_of(chat)
-    if capabilities is None and permutations < 2:
-        return chat
-    usual = EVERY_OPTION if capabilities is not None and capabilities.biased else 1
-    return Carded(chat, replace(chat.card, permutations=permutations or usual))
+    return chat if capabilities_of(chat) is None else Carded(chat, chat.card)
 
 
 class Traced(Middleware):

@@ -1,8 +1,4 @@
-"""``longtake models probe``: a few questions that show what a model and its server can do.
-
-The bias for a letter is measured on questions that have no answer, with every option at every
-letter once: a model without a preference gives each letter a quarter.
-"""
+"""``longtake models probe``: a few questions that show what a model and its server can do."""
 
 from __future__ import annotations
 
@@ -17,56 +13,7 @@ import numpy as np
 from longtake.errors import ModelError
 from longtake.llm.capabilities import LADDER, Capabilities, capabilities_of
 from longtake.llm.chat import Chat, Image, Message, Options, Reply, say
-from longtake.llm.structured.letters import read_letter
-from longtake.types import LETTERS, Frame, Question
-
-QUESTIONS = (
-    ("Which object is in the closed box?", ("a key", "a coin", "a button", "a ring")),
-    ("What does the man in the film do next?", ("he sits", "he waves", "he turns", "he waits")),
-    ("Why does the woman leave the room?", ("a call", "a noise", "a friend", "a smell")),
-    ("What colour is the car behind the house?", ("red", "blue", "green", "white")),
-    ("Where did the child put the ball?", ("a shelf", "a chair", "a bag", "a table")),
-    ("Which day was the picture taken?", ("Monday", "Tuesday", "Thursday", "Friday")),
-)
-"""Each with four options, none of which can be known."""
-
-
-def measure_bias(chat: Chat) -> dict[str, float]:
-    """The share of each letter over all questions and orders; remembered with the model."""
-    letters = LETTERS[:4]
-    # every option stands at every letter once, so only a preference can tip the sum
-    shares = dict.fromkeys(letters, 0.0)
-    for text, options in QUESTIONS:
-        for shift in range(len(options)):
-            question = Question(text, options[shift:] + options[:shift])
-            for letter, share in _preferred(chat, question).items():
-                shares[letter] += share
-    total = sum(shares.values())
-    if not total:
-        return {}
-    measured = {letter: round(share / total, 3) for letter, share in shares.items()}
-    capabilities = capabilities_of(chat)
-    if capabilities is not None:
-        capabilities.learn(bias=measured)
-    return measured
-
-
-def _preferred(chat: Chat, question: Question) -> dict[str, float]:
-    """The odds of each letter where the endpoint tells them, else the letter that it names."""
-    lines = [
-        f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)
-    ]
-    prompt = "\n".join([question.text, *lines, "Choose one. Reply with the letter only."])
-    # probabilities show a bias that the chosen letter alone hides
-    wanted = tuple(question.letters) if chat.card.letters else ()
-    tokens = 1 if wanted else 64
-    reply = chat.complete([say("user", prompt)], Options(max_tokens=tokens, letters=wanted))
-    if reply.odds:
-        total = sum(reply.odds.values())
-        return {letter: odds / total for letter, odds in reply.odds.items()}
-    letter = read_letter(reply.text, question)
-    return {} if letter is None else {letter: 1.0}
-
+from longtake.types import Frame
 
 QUESTION = "Which of these is an animal: a stone, a horse, a spoon?"
 # JSON mode is refused by some servers unless the prompt asks for JSON
@@ -116,8 +63,6 @@ class ProbeReport:
     """Prompt tokens per second."""
     writing: float | None = None
     """Reply tokens per second."""
-    bias: Mapping[str, float] = field(default_factory=dict)
-    """Share of each letter on questions without an answer; empty: not measured."""
 
 
 def probe(chat: Chat) -> ProbeReport:
@@ -175,7 +120,6 @@ def _described(report: ProbeReport, chat: Chat, capabilities: Capabilities | Non
         letters=offered,
         reading=reading,
         writing=writing,
-        bias=dict(capabilities.known.bias),
     )
 
 

@@ -169,19 +169,12 @@ class Session:
         models: dict[str, Chat] = {}
         for role, name in names.items():
             opened = catalogue.open(name, describer=describer, replies=replies)
-            models[role] = with_capabilities(
-                opened, self.settings.answers.permutations, discover=discover
-            )
+            models[role] = with_capabilities(opened, discover=discover)
         team: Sequence[Agent] = ()
         if TEAM in method.roles or (isinstance(method, Composed) and self.assignment.names_team):
             members = self.assignment.members()
             team = open_team(
-                catalogue,
-                members,
-                describer=describer,
-                replies=replies,
-                permutations=self.settings.answers.permutations,
-                discover=discover,
+                catalogue, members, describer=describer, replies=replies, discover=discover
             )
         return Run(
             models, team=team, budget=self.settings.budget, seed=self.seed, ledger=ledger, stop=stop
@@ -195,9 +188,7 @@ class Session:
         replies = ReplyStore(folder) if folder and self.assignment.replies else None
         name = self.assignment.names(("llm",), pictures=False)["llm"]
         opened = self._catalogue().open(name, describer=None, replies=replies)
-        chat = with_capabilities(
-            opened, self.settings.answers.permutations, discover=self._unhurried
-        )
+        chat = with_capabilities(opened, discover=self._unhurried)
         return Run({"llm": chat}, budget=self.settings.budget, seed=self.seed, stop=stop)
 
     def ask(

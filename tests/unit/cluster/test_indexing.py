@@ -10,7 +10,7 @@ from support.working import Inline, make_film
 
 from longtake._util.process_pool import Processes, WorkerPool
 from longtake.cluster import backends
-from longtake.cluster.indexing import IndexTask, for_workers, index_films
+from longtake.cluster.indexing import FilmTask, for_workers, index_films
 from longtake.config import CacheSettings, IndexSettings, Settings
 from longtake.index.tasks import TASKS, tasks
 from longtake.runner.films import open_film
@@ -54,7 +54,7 @@ def store(alone, tmp_path):
 
 
 def index(folder, *paths, engine, only=()):
-    films = [IndexTask(path, None, only, settings(folder)) for path in paths]
+    films = [FilmTask(path, None, only, settings(folder)) for path in paths]
     shares = []
     with WorkerPool(engine) as pool:
         return list(index_films(pool, films, print, shares.append)), shares

@@ -281,7 +281,7 @@ def test_what_was_learned_is_remembered_for_a_day_and_measurements_longer(
 ) -> None:
     learned = remembered(tmp_path, "url#m")
     learned.judge("m", "json_schema", "refused", "no")
-    learned.learn(bias={"A": 0.7}, context=2048)
+    learned.learn(reading=30.0, context=2048)
     assert remembered(tmp_path, "url#m") is learned
     assert remembered(tmp_path, "url#n").rung == "json_schema"
     monkeypatch.setattr(capabilities, "_discovered", {})  # another process
@@ -290,7 +290,7 @@ def test_what_was_learned_is_remembered_for_a_day_and_measurements_longer(
     monkeypatch.setattr(capabilities, "_discovered", {})
     monkeypatch.setattr(capabilities.time, "time", lambda: then + REMEMBERED + 1)
     later = remembered(tmp_path, "url#m")
-    assert (later.rung, later.known.context, later.biased) == ("json_schema", None, True)
+    assert (later.rung, later.known.context, later.known.reading) == ("json_schema", None, 30.0)
     monkeypatch.setattr(capabilities, "_discovered", {})
     (tmp_path / capabilities.FILE).write_text("{damaged")
     assert remembered(tmp_path, "url#m").known == KnownCapabilities()

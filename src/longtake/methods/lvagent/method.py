@@ -379,11 +379,7 @@ class LVAgent:
         """Line 14, eq. 6: the answer, then the reason in a second call from the same frames."""
         question = discussion.question
         view = self.shown(discussion.footage, look)
-        # what the others said names options by their letters
-        alone = not slots
-        guessed = guess(
-            agent.chat, prompt, question, reasoned=False, rotated=alone, **view, **slots
-        )
+        guessed = guess(agent.chat, prompt, question, reasoned=False, **view, **slots)
         opinion = Opinion(agent.name, guessed.choice, text=guessed.text)
         if opinion.vote is None or not self.reasons:
             return opinion

@@ -219,7 +219,6 @@ class Symphony:
             question,
             length=length(footage),
             history=written(history),
-            rotated=False,  # the history names options by their letters
         )
 
     def reflect(

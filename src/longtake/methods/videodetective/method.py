@@ -382,7 +382,6 @@ class VideoDetective:
             notes=notes or phrase("videodetective", "no_notes"),
             plan=state.plan.timing or phrase("videodetective", "no_plan"),
             criteria=phrase("videodetective", "which_is_not") if odd else Plain(""),
-            rotated=not odd,  # notes by option name their letters
             temperature=0.0,
             max_tokens=most_tokens(run["vlm"], self.vlm_tokens),
             **shown_to(state.footage, look),
