@@ -115,8 +115,8 @@ def train_retriever(
 
     DATA lists captioned segments of films: JSON lines, JSON or CSV with video, start, end and
     caption. Frames and captions are encoded by perception.images; the head learns their order in
-    time. It is saved as ONNX and runs without torch. Needs the extra train. With --encoder-rate
-    the encoder is trained too, in memory, and saved beside the head.
+    time. It runs without torch. Needs the extra train. With --encoder-rate the encoder is trained
+    too, in memory, and saved beside the head.
 
     \b
     Example:
@@ -189,7 +189,7 @@ def _show(made: TrainingProgress) -> None:
 
 def _check_files(out: Path, data: Path) -> None:
     """Reject a folder in which a file of the head would overwrite the data or another file."""
-    kinds = {WEIGHTS: Kind("a head", (b"\x08",)), CARD: Kind("a head's card", (b"{",))}
+    kinds = {WEIGHTS: Kind("a head", (b"PK",)), CARD: Kind("a head's card", (b"{",))}
     for name, kind in kinds.items():
         if (out / name).exists():
             check_place(out / name, kind, inputs=(data,))

@@ -87,7 +87,7 @@ class PerceptionModels:
         """The trained head that scores clips against texts, if one is configured."""
         if not self.settings.retriever:
             return None
-        return RetrievalHead(Path(self.settings.retriever), self.images, compute=self._compute)
+        return RetrievalHead(Path(self.settings.retriever), self.images)
 
     @cached_property
     def reader(self) -> TextReader | None:

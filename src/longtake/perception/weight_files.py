@@ -23,8 +23,8 @@ from longtake.errors import ModelError
 
 IR_VERSION = 8
 OPSET = 13
-_FLOAT, _INT64 = 1, 7  # TensorProto.DataType
-_AS_FLOAT, _AS_INT, _AS_INTS, _AS_STRING = 1, 2, 7, 3  # AttributeProto.AttributeType
+_FLOAT = 1  # TensorProto.DataType
+_AS_INT, _AS_INTS = 2, 7  # AttributeProto.AttributeType
 
 
 def _varint(value: int) -> bytes:
@@ -47,22 +47,15 @@ def _bytes(field: int, value: bytes | str) -> bytes:
 
 
 def _tensor(name: str, values: NDArray[Any]) -> bytes:
-    kind = {np.dtype("float32"): _FLOAT, np.dtype("int64"): _INT64}[values.dtype]
     dims = b"".join(_number(1, n) for n in values.shape)
-    # ``raw_data`` is little-endian on every machine
-    little = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
-    raw = little.tobytes()
-    return dims + _number(2, kind) + _bytes(8, name) + _bytes(9, raw)
+    raw = np.ascontiguousarray(values, "<f4").tobytes()  # little-endian on every machine
+    return dims + _number(2, _FLOAT) + _bytes(8, name) + _bytes(9, raw)
 
 
-def _attribute(name: str, value: float | int | str | Sequence[int]) -> bytes:
+def _attribute(name: str, value: int | Sequence[int]) -> bytes:
     head = _bytes(1, name)
-    if isinstance(value, float):
-        return head + _varint(2 << 3 | 5) + struct.pack("<f", value) + _number(20, _AS_FLOAT)
     if isinstance(value, int):
         return head + _number(3, value) + _number(20, _AS_INT)
-    if isinstance(value, str):
-        return head + _bytes(4, value) + _number(20, _AS_STRING)
     return head + b"".join(_number(8, item) for item in value) + _number(20, _AS_INTS)
 
 
@@ -88,11 +81,7 @@ class Network:
         return name
 
     def node(
-        self,
-        kind: str,
-        *inputs: str,
-        output: str = "",
-        **attributes: float | int | str | Sequence[int],
+        self, kind: str, *inputs: str, output: str = "", **attributes: int | Sequence[int]
     ) -> str:
         """Add one operation."""
         out = output or f"{kind.lower()}_{len(self._nodes)}"

@@ -1,7 +1,7 @@
 """Training of the retrieval head of :mod:`longtake.perception.retriever`, in torch.
 
 The head itself for batches of clips, its recall, the training loop with checkpoints, and the export
-to ONNX. The encoder can be trained with it.
+for NumPy. The encoder can be trained with it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,8 @@ from longtake._util import write_atomically
 from longtake.errors import ConfigError, MissingExtra, ModelError, RunError
 from longtake.perception.minilm import MeanPooling
 from longtake.perception.protocols import ImageEncoder
-from longtake.perception.retriever import (
-    CARD,
-    EPSILON,
-    WEIGHTS,
-    RetrievalHead,
-    Shape,
-    initial,
-    network,
-)
-from longtake.perception.runtime import Compute, batches
+from longtake.perception.retriever import CARD, EPSILON, WEIGHTS, RetrievalHead, Shape, initial
+from longtake.perception.runtime import batches
 from longtake.perception.torch_encoder import TrainableEncoder
 from longtake.training.data import Pairs
 
@@ -427,9 +419,9 @@ def export(
         "recall": progress.recalls[-1] if progress.recalls else {},
         "mean_pooling": progress.pooled,
     }
-    (folder / WEIGHTS).write_bytes(network(shape, weights))
+    np.savez(folder / WEIGHTS, **weights)  # type: ignore[arg-type]
     _write_json(folder / CARD, card)
-    head = RetrievalHead(folder, encoder, compute=Compute(threads=1))
+    head = RetrievalHead(folder, encoder)
     texts = np.asarray(test.texts, np.float32)
     written = np.stack([head.scores(test.clip(n), texts) for n in range(len(test))]).T
     _check_recall(folder, recalls(written), progress, len(test))
@@ -437,7 +429,7 @@ def export(
     if scale is not None:
         thresholds = {"chunk_low": scale[0], "chunk_high": scale[1]}
         _write_json(folder / CARD, {**card, "thresholds": thresholds})
-    return RetrievalHead(folder, encoder, compute=Compute(threads=1))
+    return RetrievalHead(folder, encoder)
 
 
 def _check_recall(

@@ -271,7 +271,7 @@ def test_the_command_trains_and_says_how_fast(film_folder, tmp_path, capsys):
     assert "pairs/s" in out
     assert "mean pooling" in out
     assert "epoch 2: loss" in err
-    assert {"head.onnx", "head.json", "checkpoint.pt"} <= {
+    assert {"head.npz", "head.json", "checkpoint.pt"} <= {
         p.name for p in (tmp_path / "head").iterdir()
     }
 
