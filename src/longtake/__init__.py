@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _LAZY = {
     "AsyncFilm": "longtake.api",

@@ -17,6 +17,7 @@ from longtake._util.timecode import clock
 from longtake.cli.indexing import show_notes
 from longtake.cli.options import (
     FILE,
+    FILM,
     answering_options,
     check_models,
     common,
@@ -36,7 +37,7 @@ TABLE = Kind("a table that extract wrote", (b"film,", b'{\n  "schema"'))
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="FILM...")
+@click.argument("paths", nargs=-1, type=FILM, metavar="FILM...")
 @click.option("--schema", "place", required=True, type=FILE, metavar="FILE", help="A JSON Schema.")
 @click.option("--library", "everywhere", is_flag=True, help="Every film of the library.")
 @click.option("--out", type=FILE, metavar="FILE", help="Write a .csv or .json file instead.")
@@ -44,7 +45,7 @@ TABLE = Kind("a table that extract wrote", (b"film,", b'{\n  "schema"'))
 @common
 @answering_options
 def extract(
-    names: tuple[str, ...],
+    paths: tuple[Path, ...],
     place: Path,
     everywhere: bool,
     out: Path | None,
@@ -69,14 +70,14 @@ def extract(
         if out.suffix.lower() not in (".csv", ".json"):
             raise ConfigError(f"{out}: name a .csv or .json file")
         check_place(out, TABLE, inputs=(place,))
-    if bool(names) == everywhere:
+    if bool(paths) == everywhere:
         raise ConfigError("name films, or pass --library")
     chosen = method or session.assignment.default_method
     check_models(session, ("llm",) if schema.many else registry.methods.get(chosen).roles)
     if schema.forbids_null:
         say(f"may be null although the schema forbids it: {', '.join(schema.forbids_null)}")
     tables = []
-    for name, footage in _films(names, session):
+    for name, footage in _films(paths, session):
         with show_notes(), session.under_way(), progress(f"reading {name}"):
             tables.append((name, extract_table(footage, schema, session, chosen)))
     cells, nulls = (sum(getattr(t, n) for _, t in tables) for n in ("cells", "nulls"))
@@ -104,20 +105,20 @@ def _read(place: Path) -> Any:
         raise ConfigError(f"{place}: malformed JSON ({error})") from error
 
 
-def _films(names: Sequence[str], session: Session) -> Iterator[tuple[str, Footage]]:
-    if not names:
+def _films(paths: Sequence[Path], session: Session) -> Iterator[tuple[str, Footage]]:
+    if not paths:
         library = Library(settings=session.settings)
         entries = library.entries()
         if not entries:
             raise ConfigError("the library is empty: longtake library add FOLDER")
         for entry in entries:
             yield entry.name, library.footage(entry)
-    for name in names:
-        files = [found.path for found in films_in([Path(name)])] if Path(name).is_dir() else []
-        if Path(name).is_dir() and not files:
-            raise MediaError(name, "not_found", "no films in this folder")
-        for path in files or [Path(name)]:
-            yield str(path), open_film(path, session.settings)
+    for path in paths:
+        files = [found.path for found in films_in([path])] if path.is_dir() else []
+        if path.is_dir() and not files:
+            raise MediaError(path, "not_found", "no films in this folder")
+        for film in files or [path]:
+            yield str(film), open_film(film, session.settings)
 
 
 def as_csv(tables: Sequence[tuple[str, FilmTable]]) -> str:

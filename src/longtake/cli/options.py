@@ -28,22 +28,24 @@ from longtake.video import remote
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PATH = click.Path(path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 COUNT = click.IntRange(min=1)
 
 
-class _FilmPath(click.Path):
-    """A file or folder, or the address of a film."""
+class _Path(click.Path):
+    """A file or folder; where a film is asked for, also the address of one."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path:
         if isinstance(value, str) and "://" in value:
+            if self is not FILM:
+                self.fail("only files on this machine can be named here", param, ctx)
             return remote.film_path(value)
         return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
-FILM = _FilmPath(path_type=Path)
+PATH = _Path(path_type=Path)
+FILM = _Path(path_type=Path)
 
 film_path = click.argument("path", type=FILM, metavar="FILM")
 

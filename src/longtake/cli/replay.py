@@ -15,7 +15,7 @@ import click
 from longtake import prompts
 from longtake.agents.run import Agent, Run, settle
 from longtake.cli.answers import exit_code, plain, show
-from longtake.cli.options import PATH, common
+from longtake.cli.options import FILM, PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.config import BudgetSettings, Settings
 from longtake.errors import BudgetSpent, ConfigError, ModelError, RunError, unknown
@@ -40,7 +40,7 @@ TEAM_MEMBER = "team."
 @click.argument("trace", type=PATH)
 @click.option(
     "--rerun",
-    type=PATH,
+    type=FILM,
     metavar="FILM",
     help="Run the method again on this film with the recorded replies, and compare.",
 )

@@ -8,6 +8,7 @@ a link.
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 import zlib
@@ -65,6 +66,10 @@ class RemotePath(PosixPath):
         """An address is absolute."""
         return self
 
+    def resolve(self, strict: bool = False) -> RemotePath:  # noqa: ARG002
+        """An address has no links to follow."""
+        return self
+
     def is_dir(self, **_: Any) -> bool:
         """Folders are not listed."""
         return False
@@ -107,6 +112,8 @@ class RemotePath(PosixPath):
             import fsspec  # late: an extra
         except ImportError as error:
             raise MissingExtra("remote", "reading an address without 'ask --download'") from error
+        # it warns at every range where it may not ask for the kind of a bucket
+        logging.getLogger("gcsfs").setLevel(logging.ERROR)
         found: tuple[Any, str] = self._told(lambda: fsspec.url_to_fs(self.url))
         return found
 

@@ -166,6 +166,31 @@ def test_a_film_that_is_replaced_is_noticed(server):
         video.at([1.0])
 
 
+def test_commands_take_addresses(server, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in (("frames", server.url, "--at", "1"), ("clip", server.url, "1", "2")):
+        code, out, err = run(*words)
+        assert (code, err) == (0, "")
+        assert all((tmp_path / name).is_file() for name in out.split())
+    asked = ("ask", server.url, "Who?", "--model", "lab/acuity=1", "--method", "blind")
+    assert run(*asked, "--no-verify", "--trace", "trace.jsonl")[0] in (0, 3)
+    assert "the same answer" in run("replay", "trace.jsonl", "--rerun", server.url)[2]
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "object", "properties": {"sign": {"type": "string"}}}')
+    words = ("extract", server.url, "--schema", schema, "--model", "lab/acuity=1", "--json")
+    code, out, err = run(*words)
+    assert (code, '"sign": null' in out) == (0, True), err
+    assert run(*words, "--offline")[0] == 2
+
+
+@pytest.mark.parametrize("words", [("library", "add"), ("serve", "--films"), ("mcp", "--films")])
+def test_commands_that_take_files_only_say_so(run, words):
+    code, out, err = run(*words, f"https://example.org/film.mp4?{SECRET}")
+    assert (code, out) == (2, "")
+    assert "only files on this machine" in err
+    assert "secret" not in err
+
+
 def test_a_server_that_is_gone_and_a_scheme_that_nobody_knows(run):
     code, _, err = run("info", "http://127.0.0.1:1/film.mp4")
     assert (code, err.count("\n")) == (2, 1)
