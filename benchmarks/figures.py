@@ -41,7 +41,8 @@ def figures(page: Path) -> Iterator[Figure]:
 def changed(figure: Figure) -> str:
     """The day on which the line was last changed, and the commit."""
     where = f"{figure.line},{figure.line}"
-    commit = _git("blame", "--porcelain", "-L", where, "--", str(figure.page))[:40]
+    # with -C twice a line that moved from another page keeps its day
+    commit = _git("blame", "-w", "-C", "-C", "--porcelain", "-L", where, "--", str(figure.page))[:40]
     if set(commit) == {"0"}:
         return "not committed"
     return _git("show", "-s", "--format=%as %h", commit).strip()
