@@ -1,10 +1,11 @@
-"""Lists the commands behind the figures of the documentation, and how old the figures may be.
+"""Lists the commands behind the figures of the documentation, and the days of the figures.
 
     make figures
 
-The day is that on which the line with the command was last changed: no figure below it from that
-command is newer, but one may be older where only words were changed. Nothing is run: most commands
-take minutes to hours, and some a GPU or a benchmark's files.
+The days are those on which the table below the command was last changed, from its oldest row to
+its newest, or the command's own line where there is no table. A row keeps its day when it moves to
+another page. Nothing is run: most commands take minutes to hours, and some a GPU or a benchmark's
+files.
 """
 
 from __future__ import annotations
@@ -17,35 +18,38 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 COMMAND = re.compile(r"python benchmarks/[^`#|;]*")
+ROW = re.compile(r"\|.*\d")
 
 
 class Figure(NamedTuple):
     """A command in a page."""
 
-    page: Path
-    line: int
     heading: str
     command: str
+    line: int
+    rows: list[int]
+    """Those of the tables below the same heading."""
 
 
 def figures(page: Path) -> Iterator[Figure]:
     """The commands that a page names, with the heading that they are below."""
-    heading = ""
+    heading, rows = "", list[int]()
     for number, text in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
         if text.startswith("#"):
-            heading = text.strip("# ")
+            heading, rows = text.strip("# "), []
+        elif ROW.match(text):
+            rows.append(number)  # also those that follow the command
         for command in COMMAND.findall(text):
-            yield Figure(page, number, heading, command.strip())
+            yield Figure(heading, command.strip(), number, rows)
 
 
-def changed(figure: Figure) -> str:
-    """The day on which the line was last changed, and the commit."""
-    where = f"{figure.line},{figure.line}"
+def days(page: Path, lines: list[int]) -> str:
+    """The days on which the lines were last changed, the first and the last."""
+    places = (f"-L{line},{line}" for line in lines)
     # with -C twice a line that moved from another page keeps its day
-    commit = _git("blame", "-w", "-C", "-C", "--porcelain", "-L", where, "--", str(figure.page))[:40]
-    if set(commit) == {"0"}:
-        return "not committed"
-    return _git("show", "-s", "--format=%as %h", commit).strip()
+    told = _git("blame", "-w", "-C", "-C", "--date=short", *places, "--", str(page))
+    found = sorted(re.findall(r" (\d{4}-\d\d-\d\d) +\d+\)", told))
+    return found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
 
 
 def _git(*words: str) -> str:
@@ -57,11 +61,12 @@ def main() -> None:
     """Print every command once per page and heading."""
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         shown = set()
-        for figure in figures(page):
+        for figure in list(figures(page)):
             if (figure.heading, figure.command) not in shown:
                 shown.add((figure.heading, figure.command))
                 name = page.relative_to(ROOT)
-                print(f"{changed(figure)}  {name}, {figure.heading}: {figure.command}")
+                told = days(page, figure.rows or [figure.line])
+                print(f"{told:<24}  {name}, {figure.heading}: {figure.command}")
 
 
 if __name__ == "__main__":
