@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -155,6 +156,25 @@ def test_a_runtime_without_a_decoder_for_videos_gets_pictures(
     assert reply.usage.frames == 3
     plain = open_tiny(qwen, folder, context=2048)
     assert reply.odds == pytest.approx(show(plain, *map(picture, range(3))).odds, rel=1e-3)
+
+
+@pytest.mark.skipif(not shutil.which("ffprobe"), reason="needs the programs of FFmpeg")
+def test_a_longer_clip_makes_a_longer_prompt(
+    qwen: VisionModel, folder: Path, tmp_path: Path
+) -> None:
+    """At the film's own rate: two frames are chosen, and all between them are sent."""
+    write_film(tmp_path / "film.mp4", pictures(40))  # ten a second
+    film = open_film(tmp_path / "film.mp4", settings_of(qwen, folder))
+    chat = Traced(open_tiny(qwen, folder, show="video", clip_frames=40))
+    with listening() as heard:
+        for end in (1.0, 2.0, 3.0):
+            slots = {"question": Question("Who?"), "speech": "", "length": "4 s", "manner": ""}
+            ask(chat, "baselines/uniform", frames=film.at([0.0, end]), max_tokens=1, **slots)
+    calls = heard.of(ChatCalled)
+    assert [call.usage.frames for call in calls] == [11, 21, 31]
+    short, longer, longest = (call.usage.tokens_in for call in calls)
+    assert short + 20 < longer < longest - 20
+    assert not heard.notes("left_out"), "the runtime takes the video"
 
 
 def test_too_many_pictures_and_too_long_a_prompt_are_told_apart(

@@ -67,7 +67,7 @@ from longtake.tracing.events import (
     Sink,
     StepBegan,
 )
-from longtake.tracing.sinks import ConsoleSink, Meter
+from longtake.tracing.sinks import ConsoleSink, Meter, times_in_words
 from longtake.types import GIVEN, Answer, Evidence, Question, Result, Segment, Usage
 from longtake.video.clip import cut, join, write_subtitles
 from longtake.video.pictures import encoded
@@ -82,12 +82,13 @@ def show(
     answer: Answer,
     usage: Usage,
     *,
+    looked_at: Sequence[float] = (),
     unseen: Sequence[str] = (),
     quiet: bool = False,
     meter: Meter | None = None,
     calibrated: bool = False,
 ) -> None:
-    """Print the answer, its confidence, its evidence, what was not looked at, and the cost.
+    """Print the answer, its confidence, its evidence, what was and was not looked at, and the cost.
 
     ``quiet`` leaves out everything but the answer and its citations; a ``meter`` adds what each
     model was used for.
@@ -105,6 +106,8 @@ def show(
         click.echo(wrapped(lookalikes(answer), indent="  "))
     if quiet:
         return
+    if looked_at:
+        click.echo(faint(wrapped(f"looked at: {times_in_words(looked_at)}", indent="  ")))
     if unseen:
         click.echo(faint(wrapped(f"not looked at: {'; '.join(unseen)}", indent="  ")))
     click.echo(faint(f"  {spent(usage)}"))
@@ -333,7 +336,8 @@ class AnsweredQuestion:
     def row(self) -> dict[str, Any]:
         """The answer for ``--json``."""
         path, question = str(self.film.path), self.question.text
-        return {"film": path, "question": question, **plain(self.result)}
+        looked_at = [round(time, 3) for time in self.meter.moments]
+        return {"film": path, "question": question, **plain(self.result), "looked_at": looked_at}
 
 
 def ask_film(
@@ -383,6 +387,7 @@ def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) ->
         show(
             answered.result.answer,
             answered.result.usage,
+            looked_at=answered.meter.moments,
             unseen=rendered.unseen,
             quiet=options.quiet,
             meter=meter,

@@ -51,6 +51,8 @@ class ModelEntry:
     temperature: float = number(0.0, trusted=True, least=0)
     max_pixels: int = number(768 * 768, limit=True, least=1)
     """Pictures are scaled down to this many pixels before they are sent."""
+    picture_tokens: int = number(0, trusted=True, least=0)
+    """Most tokens of one picture; 0: as many as its size suggests."""
     show: Show = "pictures"
     """What several frames of one step are sent as: ``pictures``, ``sheets`` (nine frames on each)
     or a ``video``."""
@@ -173,21 +175,47 @@ ENTRIES: Mapping[str, type[ModelEntry]] = {
 }
 """The entry class of each built-in backend."""
 
-# a laptop reads some tens of tokens a second (docs/models.md), and pictures are most of them
-_SEES = LocalEntry(context=8192, max_tokens=512, timeout=900.0, max_pixels=512 * 512)
+FRAME_PIXELS: Mapping[str, int] = {
+    # at most 768 tokens, each 32 or 28 pixels wide (QwenLM/Qwen3-VL, qwen-vl-utils)
+    "qwen3vl": 768 * 32 * 32,
+    "qwen25vl": 768 * 28 * 28,
+    # its tiles; frames of videos are not to be enlarged (transformers, model_doc/smolvlm.md)
+    "smolvlm": 512 * 512,
+    # https://ai.google.dev/gemma/docs/capabilities/vision
+    "gemma3n": 768 * 768,
+    "gemma3": 896 * 896,
+    # two slices of 448 × 448, as its README does with videos (OpenBMB/MiniCPM-V)
+    "minicpmv": 2 * 448 * 448,
+}
+"""Pixels of a frame of a film, by the letters and digits in a model's name, as its makers say."""
+GEMMA_TOKENS = 256
+"""Of any picture, for Gemma 3 (the same page)."""
 
+
+def _sees(max_pixels: int, picture_tokens: int = 0) -> LocalEntry:
+    return LocalEntry(
+        context=8192,
+        max_tokens=512,
+        timeout=900.0,
+        max_pixels=max_pixels,
+        picture_tokens=picture_tokens,
+    )
+
+
+# A laptop reads some tens of tokens a second (docs/models.md), and pictures are most of them. So
+# Qwen's have 256 tokens, the fewest that its card recommends, and MiniCPM's one slice.
 BUILTIN_MODELS: Mapping[str, ModelEntry] = {
     "local/qwen2.5-1.5b": LocalEntry(context=8192, max_tokens=512, timeout=900.0),
     "local/smollm2-135m": LocalEntry(context=4096, max_tokens=256, timeout=300.0),
     "local/qwen3-1.7b": LocalEntry(context=8192, max_tokens=512, timeout=900.0),
     "local/qwen3-4b": LocalEntry(context=8192, max_tokens=512, timeout=900.0),
-    "local/smolvlm2-500m": _SEES,
-    "local/smolvlm2-2.2b": _SEES,
-    "local/qwen3-vl-2b": _SEES,
-    "local/qwen3-vl-4b": _SEES,
-    "local/qwen2.5-vl-3b": _SEES,
-    "local/gemma-3-4b": _SEES,
-    "local/minicpm-v-4": _SEES,
+    "local/smolvlm2-500m": _sees(FRAME_PIXELS["smolvlm"]),
+    "local/smolvlm2-2.2b": _sees(FRAME_PIXELS["smolvlm"]),
+    "local/qwen3-vl-2b": _sees(256 * 32 * 32),
+    "local/qwen3-vl-4b": _sees(256 * 32 * 32),
+    "local/qwen2.5-vl-3b": _sees(256 * 28 * 28),
+    "local/gemma-3-4b": _sees(FRAME_PIXELS["gemma3"], GEMMA_TOKENS),
+    "local/minicpm-v-4": _sees(448 * 448),
     "socratic/qwen2.5-1.5b": SocraticEntry(llm="local/qwen2.5-1.5b"),
     "senses": SensesEntry(),
     "senses/words": SensesEntry(channels=("onscreen", "speech")),
@@ -296,6 +324,9 @@ class Preset:
     """The strictest way of asking for a typed reply that the vendor documents as kept."""
     video: VideoPart = ""
     """The part that holds a video."""
+    max_pixels: int = ModelEntry.max_pixels
+    """Pixels of a picture that the vendor does not scale down, unless :data:`FRAME_PIXELS` knows
+    the model."""
     source: str = ""
     """Where these facts are documented; empty: not looked up."""
     port: int = 0
@@ -315,6 +346,8 @@ class Preset:
         """The entry of one of its models."""
         # a vendor's prefix is part of the model's name, a server's only says where the model is
         model = name.removeprefix(self.begins) if self.is_server else name
+        plain = "".join(filter(str.isalnum, model.lower()))
+        family = next((part for part in FRAME_PIXELS if part in plain), "")
         return OpenAIEntry(
             model=model,
             base_url=self.base_url,
@@ -323,6 +356,8 @@ class Preset:
             images=self.images,
             form=self.form,
             video=self.video,
+            max_pixels=FRAME_PIXELS.get(family, self.max_pixels),
+            picture_tokens=GEMMA_TOKENS if family == "gemma3" else 0,
         )
 
 
@@ -342,7 +377,9 @@ PRESETS: tuple[Preset, ...] = (
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
         context=128_000,  # gpt-4o; later models hold more
-        source="https://vercel.com/ai-gateway/models/gpt-4o.md",
+        max_pixels=768 * 1365,  # the shorter side is scaled to 768; the other one for 16:9
+        source="https://vercel.com/ai-gateway/models/gpt-4o.md and "
+        "https://docs.rs/crate/vision-squeezer/0.1.6",
     ),
     Preset(
         "Google",
@@ -362,6 +399,7 @@ PRESETS: tuple[Preset, ...] = (
         context=200_000,  # the shorter of the two that the page on vision names
         images=100,  # of models with a context of 200,000; others take 600
         form="tool",  # response_format is ignored
+        max_pixels=1_150_000,
         source="https://platform.claude.com/docs/en/cli-sdks-libraries/libraries/openai-sdk and "
         "https://platform.claude.com/docs/en/build-with-claude/vision.md",
     ),

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from longtake.config.entries import ModelEntry, Show
 from longtake.errors import ConfigError, ModelError
-from longtake.llm.media import encode_jpeg
+from longtake.llm.media import encode_jpeg, scaled
 from longtake.llm.structured.reader import clean_text
 from longtake.types import Frame, Usage
 
@@ -382,10 +382,10 @@ def estimate_image(image: Image) -> int:
     if image.tokens is not None:
         return image.tokens
     # from the frame's own size: encoding the picture would be slow
-    height, width = (int(side) for side in image.frame.pixels.shape[:2])
-    scale = min(1.0, math.sqrt(image.max_pixels / (height * width)))
+    height, width = image.frame.pixels.shape[:2]
     # the most expensive vision models take one token for a square of 28 pixels
-    return math.ceil(height * scale / 28) * math.ceil(width * scale / 28) + 2
+    across, down = (math.ceil(side / 28) for side in scaled(width, height, image.max_pixels))
+    return across * down + 2
 
 
 def estimate_messages(messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> int:

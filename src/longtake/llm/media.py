@@ -33,10 +33,8 @@ def encode_jpeg(pixels: Pixels, max_pixels: int) -> bytes:
     from PIL import Image
 
     picture = Image.fromarray(pixels)
-    # both sides by the same factor, so that proportions stay
-    scale = math.sqrt(max_pixels / (picture.width * picture.height))
-    if scale < 1:
-        size = max(1, int(picture.width * scale)), max(1, int(picture.height * scale))
+    size = scaled(picture.width, picture.height, max_pixels)
+    if size != picture.size:
         picture = picture.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
     out = io.BytesIO()
     # more makes files larger; vision encoders see patches of 14 to 28 pixels and gain nothing
@@ -52,7 +50,7 @@ def contact_sheet(frames: Sequence[Frame], max_pixels: int = WIDEST * WIDEST) ->
     rows = math.ceil(len(frames) / columns)
     height, width = frames[0].pixels.shape[:2]
     widest = (WIDEST / columns) ** 2 * height / width
-    width, height = _size(frames[0], min(max_pixels / (columns * rows), widest))
+    width, height = scaled(width, height, min(max_pixels / (columns * rows), widest))
     sheet = Image.new("RGB", (columns * width, rows * height))
     for number, frame in enumerate(frames):
         row, column = divmod(number, columns)
@@ -68,7 +66,8 @@ def encode_video(frames: Sequence[Frame], max_pixels: int, *, at_own_rate: bool 
     import av
 
     # H.264 halves the colours' resolution, so sides are even
-    width, height = (max(2, side - side % 2) for side in _size(frames[0], max_pixels))
+    rows, columns = frames[0].pixels.shape[:2]
+    width, height = (max(2, side - side % 2) for side in scaled(columns, rows, max_pixels))
     first, last = frames[0].time, frames[-1].time
     rate = (len(frames) - 1) / (last - first) if at_own_rate else 1
     out = io.BytesIO()
@@ -102,8 +101,7 @@ def stamped(frame: Frame, size: tuple[int, int]) -> Picture:
     return tile
 
 
-def _size(frame: Frame, max_pixels: float) -> tuple[int, int]:
-    """Width and height of a frame scaled down (never up) to at most ``max_pixels``."""
-    height, width = frame.pixels.shape[:2]
+def scaled(width: int, height: int, max_pixels: float) -> tuple[int, int]:
+    """A size scaled down (never up) to at most ``max_pixels``, with the same proportions."""
     scale = min(1.0, math.sqrt(max_pixels / (height * width)))
     return max(1, int(width * scale)), max(1, int(height * scale))

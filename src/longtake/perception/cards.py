@@ -93,7 +93,8 @@ WHISPER = HubFiles(
     "whisper",
     # what faster-whisper itself downloads for "small"
     "Systran/faster-whisper-small",
-    "main",
+    # as public code pins it, looked up in stored copies
+    "536b0662742c02347bc0e980a01041f333bce120",
     ("config.json", "model.bin", "tokenizer.json", "vocabulary.txt"),
 )
 """The Whisper model that ``longtake models pull whisper`` downloads, 0.5 GB."""
@@ -105,7 +106,7 @@ CARDS: dict[str, EncoderCard] = {
         EncoderCard(
             name="clip-vit-base-patch32",
             repo="Xenova/clip-vit-base-patch32",
-            revision="main",
+            revision="d15189d7028b43f1d3e65039190477f6af591c2a",
             license="MIT (openai/CLIP)",
             dim=512,
             pixels=Preprocessing(
@@ -126,6 +127,7 @@ CARDS: dict[str, EncoderCard] = {
                 " 49,408)",
                 "outputs: transformers.js, CLIPVisionModelWithProjection and"
                 " CLIPTextModelWithProjection",
+                "revision: public code that pins it, looked up in stored copies",
                 "logit scale: openai/CLIP, README.md (“cosine similarities … times 100”)",
             ),
         ),
@@ -165,7 +167,7 @@ CARDS: dict[str, EncoderCard] = {
         EncoderCard(
             name="dinov2-small",
             repo="Xenova/dinov2-small",
-            revision="main",
+            revision="c2bb04a51fab207c420665f1946016107bffc701",
             license="Apache-2.0",
             dim=384,
             pixels=Preprocessing(side=224, resize=256, filter="bicubic", mean=_MEAN, std=_STD),
@@ -174,6 +176,7 @@ CARDS: dict[str, EncoderCard] = {
                 "preprocessing: Xenova/dinov2-base, preprocessor_config.json (256, crop 224,"
                 " resample 3), and models derived from dinov2-small"
                 " (pszemraj/dinov2-small-film-shot-classifier)",
+                "revision: public code that pins it, looked up in stored copies",
                 "dimension: facebookresearch/dinov2, models/vision_transformer.py (vit_small,"
                 " embed_dim 384)",
             ),

@@ -10,7 +10,7 @@ from typing import TypeVar
 from longtake.agents.run import Run
 from longtake.agents.verify import LEAST_TOKENS, MOST, SHARE
 from longtake.footage.protocol import Footage
-from longtake.llm.chat import Chat
+from longtake.llm.chat import Card, Chat
 from longtake.llm.chat import estimate as estimate_tokens
 from longtake.methods.base import Method, bounds_of, words
 from longtake.prompts import show_question
@@ -23,6 +23,8 @@ TOKENS_PER_WORD = 1.4
 PICTURE_TOKENS = 765
 """For endpoints that do not say: four tiles of 512 pixels at 170 tokens each, plus 85 (GPT-4o in
 OpenAI's vision guide)."""
+PIXELS_PER_TOKEN = 750
+"""Of larger pictures (Anthropic's page on vision; Qwen's have more)."""
 FORM_TOKENS = 60
 """Tokens of each call beyond the words of its prompt: the rule about material, and the JSON of the
 reply's form, which counts as one word."""
@@ -67,7 +69,7 @@ def estimate(
         free = _cost(chats, 1, 1) == 0
         cost = 0.0 if free else None
         return Estimate(registered_name(method), None, None, None, None, cost, None, paid=not free)
-    picture = max((chat.card.picture_tokens or PICTURE_TOKENS for chat in chats), default=0)
+    picture = max((_picture(chat.card) for chat in chats), default=0)
     # each call repeats the question and the form of the reply
     per_call = FORM_TOKENS + _beyond_words(question)
     written = bounds.prompt_words * TOKENS_PER_WORD + bounds.calls * per_call
@@ -142,6 +144,13 @@ def _beyond_words(question: Question) -> float:
     """Tokens that a word count misses: in scripts without spaces, a sentence is one word."""
     counted = words([question.text, *question.options]) * TOKENS_PER_WORD
     return max(0.0, estimate_tokens(show_question(question)) - counted)
+
+
+def _picture(card: Card) -> int:
+    """The most tokens of one picture."""
+    if card.picture_tokens is not None:
+        return card.picture_tokens
+    return max(PICTURE_TOKENS, math.ceil(card.max_pixels / PIXELS_PER_TOKEN))
 
 
 def _cost(chats: list[Chat], tokens_in: int, tokens_out: int) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TextIO
 
@@ -213,11 +213,15 @@ def _call(event: ChatCalled) -> str:
 
 
 def _frames(event: FramesSeen) -> str:
-    times = " ".join(f"[{clock(seen.time)}]" for seen in event.frames[:MOST_TIMES])
-    unlisted = len(event.frames) - MOST_TIMES
-    more = f" and {unlisted} more" if unlisted > 0 else ""
     purpose = f" for {event.purpose}" if event.purpose else ""
-    return f"· looked at {times}{more}{purpose}"
+    return f"· looked at {times_in_words([seen.time for seen in event.frames])}{purpose}"
+
+
+def times_in_words(times: Sequence[float]) -> str:
+    """The first times, and how many more there are."""
+    shown = " ".join(f"[{clock(time)}]" for time in times[:MOST_TIMES])
+    unlisted = len(times) - MOST_TIMES
+    return f"{shown} and {unlisted} more" if unlisted > 0 else shown
 
 
 def _pairs(values: Mapping[str, Any]) -> list[str]:

@@ -27,6 +27,7 @@ def test_an_answer_with_its_evidence_and_its_cost(run, film):
     assert "because a plain word" in out
     assert "confidence high (100%, not calibrated)" in out
     assert "  [1] 00:00:" in out
+    assert "  looked at: [00:00:00] [00:00:" in out
     assert "5 frames, 7 calls" in out
 
 
@@ -34,7 +35,7 @@ def test_json(run, film):
     _, out, _ = run("ask", film, "Which colour?", *OPTIONS, "--method", "videoagent", "--json")
     answer = json.loads(out)
     assert (answer["schema"], answer["status"], answer["choice"]) == (1, "answered", "A")
-    assert answer["usage"]["frames"] == 5
+    assert answer["usage"]["frames"] == len(answer["looked_at"]) == 5
     assert {"start", "end", "source", "text", "score"} == set(answer["evidence"][0])
 
 

@@ -161,6 +161,29 @@ def test_keys_that_are_found_are_suggested_by_name_and_not_used(
     assert "api.openai.com" not in catalogue().hosts(catalogue().names())
 
 
+@pytest.mark.parametrize(
+    ("name", "pixels", "tokens"),
+    [
+        ("ollama/qwen2.5vl:7b", 768 * 28 * 28, 0),
+        ("vllm/Qwen/Qwen3-VL-8B-Instruct", 768 * 32 * 32, 0),
+        ("lmstudio/google/gemma-3-12b-it", 896 * 896, 256),
+        ("ollama/gemma3n:e4b", 768 * 768, 0),
+        ("llamacpp/SmolVLM2-2.2B", 512 * 512, 0),
+        ("ollama/minicpm-v:8b", 2 * 448 * 448, 0),
+        ("gpt-4o", 768 * 1365, 0),
+        ("claude-some", 1_150_000, 0),
+        ("ollama/llava", 768 * 768, 0),
+    ],
+)
+def test_frames_have_the_size_that_the_makers_of_a_model_name(
+    name: str, pixels: int, tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a key")
+    card = ModelCatalog(Settings()).open(name).card
+    assert (card.max_pixels, card.picture_tokens or 0) == (pixels, tokens)
+
+
 def test_prices_are_stated_whole_or_unknown() -> None:
     assert price_of("m", ModelEntry()) is None
     known = price_of(

@@ -63,6 +63,7 @@ class LocalBackend(HereBackend[LocalEntry]):
             model=file.name,
             context=entry.context or CONTEXT,
             max_pixels=entry.max_pixels,
+            picture_tokens=entry.picture_tokens or None,
             show=entry.show,
             clip_frames=entry.clip_frames,
             vision=mmproj is not None,

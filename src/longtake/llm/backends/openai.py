@@ -97,6 +97,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
             host=endpoint.host,
             context=entry.context or None,
             max_pixels=entry.max_pixels,
+            picture_tokens=entry.picture_tokens or None,
             show=entry.show,
             clip_frames=entry.clip_frames,
             price=price_of(model.name, entry),

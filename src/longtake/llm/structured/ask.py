@@ -13,7 +13,6 @@ Nothing is ever made up in place of a reply.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from longtake._util.timecode import clock
 from longtake.errors import ModelError
 from longtake.llm.capabilities import capabilities_of
 from longtake.llm.chat import Chat, Image, Message, Options, Reply, Text, images, say
-from longtake.llm.media import PER_SHEET
+from longtake.llm.media import PER_SHEET, scaled
 from longtake.llm.middleware import Carded
 from longtake.llm.structured.fit import fit_to_context
 from longtake.llm.structured.reader import (
@@ -167,9 +166,9 @@ def _with_frames_between(chosen: list[Image], max_frames: int) -> list[Image]:
         return chosen
     height, width = frame.pixels.shape[:2]
     # no wider than they are sent
-    wide = max(1, int(math.sqrt(chosen[0].max_pixels * width / height)))
+    width, _ = scaled(width, height, chosen[0].max_pixels)
     pictures = list(chosen)
-    for each in frame.film.between(Segment(min(times), max(times)), max_frames, wide):
+    for each in frame.film.between(Segment(min(times), max(times)), max_frames, width):
         if each.time not in times:
             pictures.append(replace(chosen[0], frame=each, between=True))
     return sorted(pictures, key=lambda image: image.time)
