@@ -204,7 +204,6 @@ backends = Registry(
         "socratic": "longtake.llm.backends.socratic:SocraticBackend",
         "senses": "longtake.llm.backends.socratic:PerceptionOnlyBackend",
         "scripted": "longtake.llm.backends.scripted:ScriptedBackend",
-        "recorded": "longtake.llm.backends.scripted:RecordedBackend",
         "lab": "longtake.lab.model:LabBackend",
     },
     _no_backend,

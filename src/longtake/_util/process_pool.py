@@ -37,8 +37,6 @@ V_co = TypeVar("V_co", covariant=True)
 
 WORKER = "LONGTAKE_WORKER"
 """Environment variable with the name of a worker that outlives its process."""
-FALSE_STARTS = 3
-"""Workers that die before their first task; after these, starting more is pointless."""
 
 
 class WorkerTask(Protocol[V_co]):
@@ -264,7 +262,8 @@ class WorkerPool(Generic[T]):
         if worker in self._starting:
             self._starting.remove(worker)
             self._false_starts += 1
-            if self._false_starts >= FALSE_STARTS:
+            # after three workers that die before their first task, starting more is pointless
+            if self._false_starts >= 3:
                 raise LongtakeError(f"workers die before they can work: {death}")
             return
         if self._on_death is not None:

@@ -137,17 +137,6 @@ class ScriptedEntry(ModelEntry):
 
 
 @dataclass(frozen=True)
-class RecordedEntry(ModelEntry):
-    """A model that repeats the replies recorded in a trace."""
-
-    backend: str = trusted("recorded")
-    trace: str = trusted("")
-    """The trace file."""
-    role: str = ""
-    """Its role, or ``team.NAME``, in the recorded run; needed if the run had several models."""
-
-
-@dataclass(frozen=True)
 class LabEntry(ModelEntry):
     """A simulated model of the laboratory."""
 
@@ -170,7 +159,6 @@ ENTRIES: Mapping[str, type[ModelEntry]] = {
     "socratic": SocraticEntry,
     "senses": SensesEntry,
     "scripted": ScriptedEntry,
-    "recorded": RecordedEntry,
     "lab": LabEntry,
 }
 """The entry class of each built-in backend."""

@@ -60,18 +60,6 @@ class PlainFootage:
     def keep(self, name: str, notes: Mapping[str, Any]) -> None:
         """There is no index to keep anything with."""
 
-    def uniform(
-        self: Footage, n: int, *, within: Segment | None = None, width: int | None = None
-    ) -> list[Frame]:
-        """``n`` frames of the grid, evenly spaced, both ends included."""
-        grid = self.times
-        if within is not None:
-            grid = grid[(grid >= within.start) & (grid < within.end)]
-            if not len(grid):
-                # a stretch without a moment of the grid shows what was there before it
-                grid = np.asarray([within.start])
-        return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width)
-
     def blocks(self: Footage, rule: EventPartition) -> Partition:
         """The footage divided where its features change."""
         return rule(from_features(self, rule.max_feature_frames), self.duration)

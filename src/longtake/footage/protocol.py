@@ -71,11 +71,6 @@ class Footage(Protocol):
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """The frames on screen at the given times."""
 
-    def uniform(
-        self, n: int, *, within: Segment | None = None, width: int | None = None
-    ) -> list[Frame]:
-        """``n`` frames of the grid, evenly spaced, both ends included."""
-
     def embeddings(self) -> NDArray[np.float32]:
         """One unit row per moment of the grid."""
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake._util.cancellation import check_stop
-from longtake.algorithms import novelty, sampling
+from longtake.algorithms import novelty
 from longtake.algorithms.partition import EventCut, EventPartition, Partition, Samples
 from longtake.config import Settings
 from longtake.errors import RunError
@@ -297,13 +297,6 @@ class Film:
         """The frames on screen at the given times."""
         video = self.video
         return [dataclasses.replace(each, film=video) for each in video.at(times, width=width)]
-
-    def uniform(
-        self, n: int, *, within: Segment | None = None, width: int | None = None
-    ) -> list[Frame]:
-        """``n`` frames of the grid, evenly spaced, both ends included."""
-        grid = self.source.grid(within)
-        return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width)
 
     def embeddings(self) -> NDArray[np.float32]:
         """One unit row per moment of the grid."""

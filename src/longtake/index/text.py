@@ -51,8 +51,6 @@ END;
 """
 _MADE = 3
 """The database's ``user_version`` once it has the tables above."""
-AT_ONCE = 500
-"""Texts in one statement."""
 _TOUCHES = "start < ? AND (end > ? OR start >= ?)"
 """Whether a line overlaps a segment: its end, its start and its start again are the parameters."""
 
@@ -159,7 +157,7 @@ class TextStore:
         query = "SELECT text, vector FROM meanings WHERE encoder = ? AND text IN "
         with self._open() as base:
             # a statement takes a limited number of parameters
-            for some in batches(list(texts), AT_ONCE):
+            for some in batches(list(texts), 500):
                 marks = f"({', '.join('?' * len(some))})"
                 known |= dict(base.execute(query + marks, (encoder, *some)))
         return known

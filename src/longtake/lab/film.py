@@ -17,11 +17,10 @@ from longtake.lab.profile import PROFILE, numbers
 from longtake.lab.questions import LabQuestion, make_questions, questions_json
 from longtake.lab.world import Script, dump, make_script
 from longtake.types import Pixels
+from longtake.video.audio import RATE
 from longtake.video.clip import Encoding, write_film
 from longtake.video.subtitles import srt
 
-RATE = 16_000
-"""Audio samples per second."""
 FILM, SUBTITLES, SCRIPT, QUESTIONS = "film.mp4", "film.srt", "script.json", "questions.json"
 
 Advance = Callable[[float], None]

@@ -41,20 +41,14 @@ PATCH = 24
 SAME = 3.0
 """Difference (0 to 255) of the most changed part of a crop below which it shows the same text. A
 digit that changes in a clock differs by 20 and more, but a page that comes into focus by 3."""
-MOVED = 3.0
-"""Pixels that a box may move between two frames and still be compared."""
 WEIGHTS_SHA256 = {
     "PP-OCRv6_det_small.onnx": "090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f",
     "PP-OCRv6_rec_small.onnx": "6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884",
 }
 """Of RapidOCR 3.10.0, as its ``MODEL_LICENSES.md`` lists them too."""
 
-BLACK = 32
-"""Brightness (0 to 255) up to which pixels count as black; compression leaves up to 20."""
 MARGIN = 16
 """Pixels around what is not black that are searched as well: text at an edge needs some room."""
-MIN_SIDE = 64
-"""Pixels that are searched at least in both directions."""
 WHOLE = 736
 """Pixels of a frame's shorter side in a search at full size, to which smaller frames are enlarged
 (RapidOCR's own default)."""
@@ -223,8 +217,9 @@ class _Settings(dict[str, Any]):
 
 def _lit(picture: Any) -> tuple[slice, slice] | None:
     """The rows and columns of a picture that are not black, with a margin; ``None``: all black."""
-    # by channel: the maximum over the last axis takes ten times as long
-    bright = np.maximum(np.maximum(picture[..., 0], picture[..., 1]), picture[..., 2]) > BLACK
+    # by channel: the maximum over the last axis takes ten times as long; compression leaves black
+    # a brightness of up to 20
+    bright = np.maximum(np.maximum(picture[..., 0], picture[..., 1]), picture[..., 2]) > 32
     rows, columns = np.flatnonzero(bright.any(axis=1)), np.flatnonzero(bright.any(axis=0))
     if len(rows) == 0:
         return None
@@ -233,7 +228,7 @@ def _lit(picture: Any) -> tuple[slice, slice] | None:
 
 def _widened(lit: Any, size: int) -> slice:
     begin, end = int(lit[0]) - MARGIN, int(lit[-1]) + 1 + MARGIN
-    short = max(0, MIN_SIDE - (end - begin))
+    short = max(0, 64 - (end - begin))  # the detector needs some pixels in both directions
     return slice(max(0, begin - short // 2), min(size, end + short - short // 2))
 
 
@@ -249,7 +244,8 @@ class _Read:
 
     def shows(self, corners: Any, patch: Any) -> bool:
         """Whether a box at these corners that looks like this holds the same text."""
-        if np.abs(self.corners - corners).max() > MOVED or self.patch.shape != patch.shape:
+        # pixels that a box may move between two frames
+        if np.abs(self.corners - corners).max() > 3.0 or self.patch.shape != patch.shape:
             return False
         gap = np.abs(self.patch - patch)
         # a letter is about half as wide as it is high; the mean of the line would hide it

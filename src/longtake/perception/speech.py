@@ -41,8 +41,6 @@ STRETCH = 30.0
 """Length in seconds of the stretches that are judged as a whole."""
 TOKENS_PER_SECOND = 6.5
 """Upper bound on speech rate; a model that repeats itself would go on for ever."""
-LOOPED = 3
-"""Tokens that repeat what came before, from which on a reply without an end goes in circles."""
 SHORTEST = RATE // 10
 """Samples below which there is nothing to decode."""
 WEIGHTS_SHA256 = {
@@ -288,7 +286,8 @@ def without_loop(tokens: Sequence[int]) -> list[int]:
             if tokens[at] != tokens[at - length]:
                 break
             repeated += 1
-        if repeated >= LOOPED:
+        # a reply that found no end and repeats three tokens goes in circles
+        if repeated >= 3:
             return list(tokens[: len(tokens) - repeated])
     return list(tokens)
 

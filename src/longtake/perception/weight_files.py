@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from longtake.errors import ModelError
 
-IR_VERSION = 8
-OPSET = 13
 _FLOAT = 1  # TensorProto.DataType
 _AS_INT, _AS_INTS = 2, 7  # AttributeProto.AttributeType
 
@@ -98,8 +96,9 @@ class Network:
         graph += b"".join(_bytes(5, tensor) for tensor in self._weights.values())
         graph += b"".join(_bytes(11, _value(name, shape)) for name, shape in inputs.items())
         graph += b"".join(_bytes(12, _value(name, shape)) for name, shape in outputs.items())
-        opset = _bytes(1, "") + _number(2, OPSET)
-        return _number(1, IR_VERSION) + _bytes(2, "longtake") + _bytes(7, graph) + _bytes(8, opset)
+        opset = _bytes(1, "") + _number(2, 13)
+        # ONNX IR version 8, opset 13: what every ONNX Runtime that we accept reads
+        return _number(1, 8) + _bytes(2, "longtake") + _bytes(7, graph) + _bytes(8, opset)
 
 
 MAGIC = 0x1950A86A20F9469CFC6C

@@ -93,8 +93,6 @@ def display_size(width: int, height: int, rotation: int, aspect: float) -> tuple
 
 Packet: TypeAlias = "av.Packet[VideoStream]"
 
-READ_THROUGH = 300
-"""Number of packets that is cheaper to read than to seek over."""
 SKIPPING = frozenset({"h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4"})
 """Decoders that respect ``skip_frame`` per packet; others read it once, when opened."""
 
@@ -170,8 +168,8 @@ class VideoReader:
         """Make ``first`` one of the next packets."""
         if self._container is None:
             self._rewind()  # an earlier rewind failed; this one raises, or works
-        # of a film elsewhere, what is between is not fetched
-        near = 0 if isinstance(self._path, RemotePath) else READ_THROUGH
+        # reading so many packets is cheaper than a seek; of a film elsewhere, they are not fetched
+        near = 0 if isinstance(self._path, RemotePath) else 300
         if not first - near <= self._next <= first:
             self._seek(first)
 

@@ -41,7 +41,6 @@ def test_pictures_lines_and_embeddings_of_removed_stretches_are_gone():
         False,
         True,
     ]
-    assert [frame.time for frame in left.uniform(3)] == [0.0, 4.0, 9.0]
     texts = ["line 0.0", "line 5.0"]
     assert [line.text for line in left.speech()] == texts
     assert [line.text for line in left.onscreen(Segment(4, 10))] == texts[1:]

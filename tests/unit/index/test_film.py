@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from films import FILMS, Recipe, read_number, x264
+from films import FILMS, Recipe, x264
 
 from longtake.config import IndexSettings, Settings
 from longtake.errors import MediaError
@@ -44,12 +44,6 @@ def test_fingerprint_is_of_the_content(tmp_path):
         assert fingerprint(tmp_path / "a") != fingerprint(tmp_path / "b")
     (tmp_path / "b").write_bytes(data + b"x")
     assert fingerprint(tmp_path / "a") != fingerprint(tmp_path / "b")
-
-
-def test_uniform_takes_both_ends(footage):
-    frames = footage.uniform(5)
-    assert [round(f.time) for f in frames] == [0, 49, 99, 149, 199]
-    assert [read_number(f.pixels) for f in frames] == [4 * round(f.time) for f in frames]
 
 
 def test_layers_are_computed_once(footage, store, monkeypatch):
@@ -225,4 +219,4 @@ def test_the_network_for_pictures_leaves_memory_to_what_comes_next(
     onscreen.build(lambda share: None)
     assert film.senses.tagger._session._loaded is None
     # it is loaded again when it is used again
-    assert film.senses.tagger.outputs(film.uniform(1)).shape[0] == 1
+    assert film.senses.tagger.outputs(film.at([0.0])).shape[0] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -154,7 +155,7 @@ class Timeline(BaseModel):
 
 
 def test_timeline():
-    pictures = FOOTAGE.uniform(32)
+    pictures = FOOTAGE.at(np.linspace(0, FOOTAGE.duration - 1, 32).tolist())
     said = Timeline.model_validate(
         reply(SHARP, [say("user", *map(Image, pictures))], schema_for(Timeline))
     )
@@ -178,7 +179,10 @@ def test_relevance_is_high_where_the_evidence_is():
     form = fields("caption", "reason", score={"type": "integer", "minimum": 1, "maximum": 4})
     asked = question("needle")
     assert reply(SHARP, shown(asked, frames(asked)), form)["score"] == 4
-    scores = [reply(SHARP, shown(asked, [f]), form)["score"] for f in FOOTAGE.uniform(40)]
+    scores = [
+        reply(SHARP, shown(asked, [f]), form)["score"]
+        for f in FOOTAGE.at(np.linspace(0, FOOTAGE.duration - 1, 40).tolist())
+    ]
     assert min(scores) == 1
     assert sum(score == 4 for score in scores) <= 2
     instruction = (

@@ -11,22 +11,13 @@ from support.clocks import TurnedClock
 
 from longtake import config, registry
 from longtake.config import Settings, merge
-from longtake.config.entries import (
-    ENTRIES,
-    LabEntry,
-    ModelEntry,
-    OpenAIEntry,
-    RecordedEntry,
-    ScriptedEntry,
-)
+from longtake.config.entries import ENTRIES, LabEntry, ModelEntry, OpenAIEntry
 from longtake.config.overlay import Layer, number, tunable
 from longtake.errors import ConfigError, ModelError
 from longtake.llm.backend import Backend, Opening
 from longtake.llm.catalog import ModelCatalog, load_backend
 from longtake.llm.chat import Card, Message, Options, Reply, Unavailable, say
-from longtake.llm.middleware import Cached, ReplyStore, Traced
-from longtake.tracing.events import RunStarted, Stream
-from longtake.tracing.jsonl import JsonlSink
+from longtake.llm.middleware import Cached, ReplyStore
 
 HELLO = [say("user", "Hello?")]
 
@@ -140,26 +131,6 @@ def test_a_laboratory_model_can_have_an_entry() -> None:
     assert (named.card.name, entered.card.name) == ("lab/acuity=1", "sharp")
     assert entered.card.model == "lab/acuity=1"
     assert catalogue.host("sharp") == ""
-
-
-def test_a_recorded_model_repeats_a_trace(tmp_path: Path) -> None:
-    live = ModelCatalog(Settings(models={"m": ScriptedEntry(replies=("B",))})).open("m")
-    file = tmp_path / "run.jsonl"
-    stream = Stream(JsonlSink(file))
-    with stream.active():
-        card = {"name": "m"}
-        stream.emit(RunStarted(method="blind", question="?", cards={"llm": card, "vlm": card}))
-        Traced(live).complete(HELLO, Options())
-    stream.close()
-    book = ModelCatalog(Settings(models={"again": RecordedEntry(trace=str(file))}))
-    assert book.open("again").complete(HELLO, Options()).text == "B"
-    with pytest.raises(ModelError, match="the run has changed"):
-        book.open("again").complete([say("user", "Bye.")], Options())
-    wrong = ModelCatalog(Settings(models={"again": RecordedEntry(trace=str(file), role="vml")}))
-    with pytest.raises(ConfigError, match="did you mean 'vlm'"):
-        wrong.open("again")
-    with pytest.raises(ConfigError, match=r"models\.again\.trace is not set"):
-        ModelCatalog(Settings(models={"again": RecordedEntry()})).open("again")
 
 
 def test_models_of_one_endpoint_share_its_limit() -> None:

@@ -71,7 +71,6 @@ def test_entries_of_the_configuration_are_checked() -> None:
         ("local", "mmproj", "a.gguf"),
         ("socratic", "llm", "cloud"),
         ("scripted", "replies", ["B"]),
-        ("recorded", "trace", "run.jsonl"),
     ],
 )
 def test_a_working_folder_binds_neither_hosts_nor_keys_nor_prices(

@@ -43,7 +43,6 @@ ROLES = {
     "ID": "Industrial Designer",
 }
 """AMI's codes of the roles, and their names in QMSum."""
-MAX_OPTIONS = 5
 AGREEING = 3
 """Tokens that must agree where the transcripts meet again after a difference."""
 _SKIPS = sorted(itertools.product(range(30), range(30)), key=sum)
@@ -255,7 +254,7 @@ def _items(folder: Path, path: Path, *, choice: bool) -> list[LabelledQuestion]:
 def _options(answer: str, others: Sequence[str], identity: str) -> tuple[str, ...]:
     """The right answer among others, in an order that depends on the question alone."""
     rng = random.Random(identity)
-    wrong = rng.sample(list(dict.fromkeys(others)), min(MAX_OPTIONS - 1, len(set(others))))
+    wrong = rng.sample(list(dict.fromkeys(others)), min(4, len(set(others))))
     options = [answer, *wrong]
     rng.shuffle(options)
     return tuple(options)

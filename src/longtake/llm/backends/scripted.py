@@ -7,13 +7,12 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter
 
-from longtake.config.entries import RecordedEntry, ScriptedEntry
-from longtake.errors import ConfigError, ModelError, unknown
+from longtake.config.entries import ScriptedEntry
+from longtake.errors import ModelError
 from longtake.llm.backend import HereBackend, Opening
 from longtake.llm.chat import (
     HERE,
@@ -30,52 +29,10 @@ from longtake.llm.chat import (
 from longtake.llm.openai_protocol import estimated_usage
 from longtake.llm.structured.reader import split_thinking
 from longtake.tracing import events
-from longtake.tracing import trace as traces
-from longtake.tracing.events import ChatCalled, RunStarted
+from longtake.tracing.events import ChatCalled
 
 _MATERIAL = re.compile(r'<material name="(?!problem")[^"]*">\n(.*?)\n</material>', re.DOTALL)
 """Quoted material, except for what we ourselves said was wrong with a reply."""
-
-
-class RecordedBackend(HereBackend[RecordedEntry]):
-    """Models of recorded runs."""
-
-    name = "recorded"
-    settings = RecordedEntry
-    # a recording is itself a store of replies
-    keeps_replies = False
-
-    def open(self, model: Opening[RecordedEntry]) -> Chat:
-        """The model that had the entry's role in the trace."""
-        key = f"models.{model.name}"
-        if not model.entry.trace:
-            raise ConfigError(f"{key}.trace is not set; name a trace file", key=f"{key}.trace")
-        path = Path(model.entry.trace).expanduser()
-        recorded = traces.read(path).events
-        # a file may hold more than one run
-        cards: dict[str, Mapping[str, Any]] = {}
-        for event in recorded:
-            if isinstance(event, RunStarted):
-                cards.update(event.cards)
-        card = card_from(_card_of(cards, model.entry.role, f"{key}.role", path))
-        calls = [event for event in recorded if isinstance(event, ChatCalled)]
-        return RecordedChat(card, Recording(calls))
-
-
-def _card_of(
-    cards: Mapping[str, Mapping[str, Any]], role: str, key: str, path: Path
-) -> Mapping[str, Any]:
-    """The card of a role, or the only card: the hash of a request depends on the card."""
-    if role:
-        if role not in cards:
-            raise unknown("role", role, cards, where=str(path))
-        return cards[role]
-    # the roles of a run often share one model
-    distinct = list({str(card): card for card in cards.values()}.values())
-    if len(distinct) != 1:
-        roles = ", ".join(cards) or "none"
-        raise ConfigError(f"{key} is not set; roles in {path}: {roles}", key=key)
-    return distinct[0]
 
 
 class Recording:
