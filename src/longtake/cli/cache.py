@@ -13,7 +13,6 @@ from longtake.cli.options import FILM, common
 from longtake.cli.output import emit_json, human_bytes
 from longtake.config import Settings
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks.files import FOLDER as CAPTIONS
 from longtake.index.source import fingerprint
 from longtake.index.text import forget_words
 from longtake.runner.films import open_store
@@ -91,7 +90,8 @@ def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json
             chosen |= {fingerprint(path)} & known
     freed = sum(store.clear(identity) for identity in sorted(chosen))
     if everything:
-        freed += forget_words(store.root) + _delete(store.root / CAPTIONS)
+        # versions before 0.3 kept vectors of captions there
+        freed += forget_words(store.root) + _delete(store.root / "captions")
     if as_json:
         emit_json({"cleared": sorted(chosen), "freed_bytes": freed})
     else:

@@ -1,10 +1,9 @@
-"""What loaders share: reading annotation files, opening videos, and vectors of captions on disk."""
+"""What loaders share: reading annotation files and opening videos."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,68 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from longtake._util import write_atomically
-from longtake.config import Settings, cache_folder
+from longtake.config import Settings
 from longtake.errors import ConfigError, MissingExtra
 from longtake.footage.plain import CaptionedFootage
 from longtake.footage.protocol import Footage
-from longtake.perception.loader import PerceptionModels
 from longtake.perception.minilm import MiniLM
 from longtake.runner.films import VIDEO_SUFFIXES, open_film
-from longtake.tracing.events import note_once
 from longtake.types import LETTERS
-
-FOLDER = "captions"
-"""Where they are kept in the cache."""
-MANY = 16
-"""Texts from which on vectors are kept: the captions of a film, not a question with its options."""
-
-
-class KeptSentences:
-    """A sentence encoder that remembers long lists of texts."""
-
-    def __init__(self, encoder: MiniLM, folder: Path) -> None:
-        self.name, self.key, self.dim = encoder.name, encoder.key, encoder.dim
-        self._encoder, self._folder = encoder, folder
-
-    def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit row per text."""
-        if len(texts) < MANY:
-            return self._encoder.texts(texts)
-        file = self._folder / f"{self._digest(texts)}.npy"
-        kept = _load(file, len(texts))
-        if kept is not None:
-            return kept
-        rows = self._encoder.texts(texts)
-        self._keep(file, rows)
-        return rows
-
-    def _digest(self, texts: Sequence[str]) -> str:
-        # the whole list: a quantised encoder's rows depend on what shares their batch
-        digest = hashlib.sha256(self._encoder.key.encode())
-        for text in texts:
-            digest.update(b"\0" + text.encode(errors="surrogatepass"))
-        return digest.hexdigest()
-
-    def _keep(self, file: Path, rows: NDArray[np.float32]) -> None:
-        data = io.BytesIO()
-        np.save(data, rows, allow_pickle=False)
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(file, data.getvalue())
-        except OSError as error:
-            note_once("not_kept", file=str(file), why=str(error))
-
-
-def _load(file: Path, count: int) -> NDArray[np.float32] | None:
-    try:
-        rows = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None  # absent, or damaged: made again
-    return rows if len(rows) == count else None
 
 
 @contextmanager
@@ -224,11 +168,8 @@ class CaptionSource:
         return {video: _in_order(captions) for video, captions in videos.items()}
 
     @cached_property
-    def _sentences(self) -> KeptSentences:
-        settings = Settings()
-        folder = cache_folder(settings)
-        encoder = PerceptionModels(settings.perception, folder).sentences
-        return KeptSentences(encoder, folder / FOLDER)
+    def _sentences(self) -> MiniLM:
+        return MiniLM()
 
     def __reduce__(self) -> Any:
         # a worker loads captions and models itself: sending them would be slower
