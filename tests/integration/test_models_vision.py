@@ -39,6 +39,9 @@ from longtake.video.clip import write_film
 
 LETTERS = ("A", "B", "C", "D")
 ANSWER = Options(max_tokens=1, letters=LETTERS)
+NEEDS_FFMPEG = pytest.mark.skipif(
+    not shutil.which("ffprobe"), reason="needs the programs of FFmpeg"
+)
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +161,7 @@ def test_a_runtime_without_a_decoder_for_videos_gets_pictures(
     assert reply.odds == pytest.approx(show(plain, *map(picture, range(3))).odds, rel=1e-3)
 
 
-@pytest.mark.skipif(not shutil.which("ffprobe"), reason="needs the programs of FFmpeg")
+@NEEDS_FFMPEG
 def test_a_longer_clip_makes_a_longer_prompt(
     qwen: VisionModel, folder: Path, tmp_path: Path
 ) -> None:
@@ -342,6 +345,27 @@ def test_a_film_is_asked_with_contact_sheets(
         assert frames == call.usage.frames, "budgets and traces count each frame"
         # as pictures of that size they would take 18 tokens each
         assert call.usage.tokens_in < text + 200 + 18 * (frames // 9 + 1)
+
+
+@pytest.mark.campaign
+@NEEDS_FFMPEG
+@pytest.mark.parametrize("name", ["uniform", "lvagent", "a4vl"])
+def test_a_film_is_asked_with_clips_at_its_own_rate(
+    name: str, film: Path, qwen: VisionModel, folder: Path, prepared_models: Path
+) -> None:
+    settings = settings_of(qwen, folder, show="video", clip_frames=60)
+    session = Session(settings, ModelAssignment(models=["tiny"], replies=False))
+    opened = open_film(film, settings, subtitles=film.with_suffix(".srt"))
+    options = ("the green map", "a red ball", "a blue door", "nothing")
+    with listening() as heard:
+        result = session.answer(name, opened, Question("What is opened?", options))
+    assert result.answer.choice in LETTERS
+    assert not heard.notes("left_out"), "the runtime takes the videos"
+    calls = [event for event in heard.events if isinstance(event, ChatCalled)]
+    # the grid has six moments, the film ten frames a second
+    clips = [call for call in calls if call.usage.frames > 6]
+    assert clips
+    assert all(_parts(call.messages)[1] == call.usage.frames for call in clips)
 
 
 def _parts(messages: Sequence[Any]) -> tuple[int, int]:
