@@ -87,7 +87,7 @@ def resident(pid: int) -> float:
     return size
 
 
-def loop_seconds(server: Server) -> float:
-    """CPU seconds of the thread that answers requests."""
-    figures = Path(f"/proc/{server.pid}/task/{server.pid}/schedstat").read_text()
-    return int(figures.split()[0]) / 1e9
+def cpu_seconds(server: Server, thread: int | str = "*") -> float:
+    """CPU seconds of the server's threads, or of one; the loop's thread has the process's id."""
+    threads = Path(f"/proc/{server.pid}/task").glob(f"{thread}/schedstat")
+    return sum(int(each.read_text().split()[0]) for each in threads) / 1e9

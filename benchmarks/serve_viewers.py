@@ -9,7 +9,7 @@ import statistics
 import time
 
 import httpx
-from serve_process import RUNS, Server, film_ids, loop_seconds, start
+from serve_process import RUNS, Server, cpu_seconds, film_ids, start
 
 VIEWERS = 50
 CROWDS = 8
@@ -114,9 +114,9 @@ def crowds(server: Server, client: httpx.Client, film: str, ended: str) -> None:
     """The first event, again and again, of runs that begin and of one that has ended."""
     busy, quiet, loop, own = [], [], 0.0, 0.0
     for number in range(CROWDS):
-        loop, own = loop - loop_seconds(server), own - time.process_time()
+        loop, own = loop - cpu_seconds(server, server.pid), own - time.process_time()
         quiet.append(asyncio.run(crowd(server, [ended])))
-        loop, own = loop + loop_seconds(server), own + time.process_time()
+        loop, own = loop + cpu_seconds(server, server.pid), own + time.process_time()
         seeds = range(100 * (number + 1), 100 * (number + 1) + RUNS)
         runs = [start(client, film, "videodetective", seed) for seed in seeds]
         busy.append(asyncio.run(crowd(server, runs)))

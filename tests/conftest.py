@@ -140,7 +140,9 @@ def prepared_models(model_cache: Path) -> Path:
         if not all(any(models.glob(pattern)) for pattern in PREPARED):
             from longtake.perception.encoders import BuiltIns, open_image_text_encoder
 
-            open_image_text_encoder("conse", BuiltIns(model_cache))
+            encoder: Any = open_image_text_encoder("conse", BuiltIns(model_cache))
+            # the classes are encoded when the first picture is compared with them
+            encoder.from_probabilities(np.ones((1, 1000)))
     return model_cache
 
 

@@ -65,7 +65,7 @@ def by_speaker(lines: Iterable[Line]) -> dict[str, list[Line]]:
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
     """A line with the name that its speaker was given."""
-    label, words = speaker(text)
+    label, words = speaker(text) if names else ("", text)
     return f"{names[label]}: {words}" if label in names else text
 
 

@@ -73,7 +73,8 @@ class TextStore:
 
     def add(self, key: LayerKey, lines: Iterable[Line], covered: Iterable[Segment]) -> None:
         """Add lines to a layer, and mark segments as covered whether or not they have any lines."""
-        rows = [(str(key), line.segment.start, line.segment.end, line.text) for line in lines]
+        layer = str(key)
+        rows = [(layer, line.segment.start, line.segment.end, line.text) for line in lines]
         insert = "INSERT INTO lines (layer, start, end, text) VALUES (?, ?, ?, ?)"
         with self._open() as base, base:
             # locked before reading: two writers must not both extend the same coverage
@@ -81,7 +82,7 @@ class TextStore:
             known = union([*self._covered(base, key), *covered])
             base.executemany(insert, rows)
             encoded = json.dumps([[segment.start, segment.end] for segment in known])
-            base.execute("INSERT OR REPLACE INTO layers VALUES (?, ?)", (str(key), encoded))
+            base.execute("INSERT OR REPLACE INTO layers VALUES (?, ?)", (layer, encoded))
 
     def has(self, key: LayerKey) -> bool:
         """Whether anything was ever added to a layer."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,9 +60,8 @@ class ConSE:
         # part of the key, because other definitions give other vectors
         glosses = hashlib.sha256("\n".join(class_glosses()).encode()).hexdigest()[:8]
         self.key = f"{self.name}{TOP}:{glosses}:{texts.key}:{images.key}"
-        # encoding 1,000 definitions takes seconds, so the result is kept on disk
         identity = hashlib.sha256(f"{glosses}:{texts.key}".encode()).hexdigest()[:16]
-        self._classes = self._class_vectors(cache / "models" / f"imagenet-glosses-{identity}.npy")
+        self._file = cache / "models" / f"imagenet-glosses-{identity}.npy"
 
     @property
     def size(self) -> int:
@@ -100,19 +100,25 @@ class ConSE:
         distance = texts @ images.T - background.mean(axis=1, keepdims=True)
         return np.asarray(distance / np.where(spread > 0, spread, 1), np.float32)
 
-    def _class_vectors(self, file: Path) -> Array:
-        def encode() -> bytes:
-            buffer = io.BytesIO()
-            np.save(buffer, self._texts.texts(class_glosses()))
-            return buffer.getvalue()
+    @cached_property
+    def _classes(self) -> Array:
+        """The vectors of the classes.
 
+        Encoding 1,000 definitions takes seconds, so they are encoded when they are needed, once,
+        and kept on disk.
+        """
         try:
-            return _load(write_once(file, encode))
+            return _load(write_once(self._file, self._encode_classes))
         except (ValueError, EOFError) as error:
             # damaged since it was written; making it again takes seconds
-            note("damaged", file=str(file), why=str(error))
-            file.unlink(missing_ok=True)
-            return _load(write_once(file, encode))
+            note("damaged", file=str(self._file), why=str(error))
+            self._file.unlink(missing_ok=True)
+            return _load(write_once(self._file, self._encode_classes))
+
+    def _encode_classes(self) -> bytes:
+        buffer = io.BytesIO()
+        np.save(buffer, self._texts.texts(class_glosses()))
+        return buffer.getvalue()
 
 
 def open_conse(setup: EncoderSetup) -> ConSE:

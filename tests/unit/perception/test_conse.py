@@ -70,6 +70,7 @@ def test_only_the_most_probable_classes_count(encoder):
 
 def test_class_vectors_are_kept(encoder, model_cache, tmp_path):
     images, texts = encoder.network, encoder._texts
+    assert encoder._classes[0].any()
     (file,) = (model_cache / "models").glob("imagenet-glosses-*.npy")
     kept = np.load(file)
     kept[0] = 0
@@ -129,9 +130,12 @@ class Counting:
 @pytest.mark.parametrize("keep", [0, 20, 5000])
 def test_damaged_class_vectors_are_made_again(tmp_path, keep):
     tagger = SimpleNamespace(key="tagger")
-    ConSE(tmp_path, images=tagger, texts=Counting())
+    encoder = ConSE(tmp_path, images=tagger, texts=Counting())
+    # nobody waits for them who only asks what is indexed
+    assert not list(tmp_path.iterdir())
+    classes = encoder._classes
     (file,) = (tmp_path / "models").glob("imagenet-glosses-*.npy")
     data = file.read_bytes()
     file.write_bytes(data[:keep])
-    ConSE(tmp_path, images=tagger, texts=Counting())
+    assert (ConSE(tmp_path, images=tagger, texts=Counting())._classes == classes).all()
     assert file.read_bytes() == data

@@ -27,7 +27,6 @@ from starlette.responses import FileResponse, PlainTextResponse, Response, Strea
 
 from longtake.agents.overview import Chapter, CitedSentence, make_overview, suggested
 from longtake.algorithms.speakers import speaker, speakers
-from longtake.index.film import Film
 from longtake.runner.films import rename_speaker
 from longtake.server.films import frame_at, jpeg
 from longtake.server.state import StateParam
@@ -103,19 +102,13 @@ def frame(
 def timeline(film: str, state: StateParam) -> Timeline:
     """Speech and on-screen text, as far as they are known; nothing is computed."""
     opened = state.catalog.open(film)
-    speech, onscreen = _lines(opened)
+    speech, onscreen = opened.known_lines()
     known = speakers(speech)
     return Timeline(
         duration=opened.duration,
         speech=[_timed(line, known) for line in speech],
         onscreen=[_timed(line, ()) for line in onscreen],
     )
-
-
-def _lines(film: Film) -> tuple[list[Line], list[Line]]:
-    # subtitles cost nothing, and then they are known
-    film.words.subtitles.lines()
-    return film.known_lines()
 
 
 def _timed(line: Line, known: Container[str]) -> TimedText:
@@ -165,7 +158,7 @@ def overview(film: str, state: StateParam) -> Overview:
 @router.get("/films/{film}/subtitles.{ending}")
 def subtitles(film: str, ending: str, state: StateParam) -> PlainTextResponse:
     """Speech as SRT or WebVTT."""
-    speech, _ = _lines(state.catalog.open(film))
+    speech, _ = state.catalog.open(film).known_lines()
     lines = [(line.segment.start, line.segment.end, line.text) for line in speech]
     return _texts(ending, lines)
 

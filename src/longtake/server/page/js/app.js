@@ -11,11 +11,13 @@ const later = (load, name) => (props) => {
   if (part.error) return html`<main class="page"><${Trouble} error=${part.error} /></main>`;
   return part.data ? html`<${part.data[name]} ...${props} />` : null;
 };
-const ComparePage = later(() => import("./compare.js"), "ComparePage");
-const FilmPage = later(() => import("./film.js"), "FilmPage");
-const LibraryPage = later(() => import("./library.js"), "LibraryPage");
-const ReplayPage = later(() => import("./replay.js"), "ReplayPage");
-const TracePage = later(() => import("./trace.js"), "TracePage");
+const LOAD = { compare: () => import("./compare.js"), film: () => import("./film.js"),
+  library: () => import("./library.js"), replay: () => import("./replay.js"), trace: () => import("./trace.js") };
+const ComparePage = later(LOAD.compare, "ComparePage");
+const FilmPage = later(LOAD.film, "FilmPage");
+const LibraryPage = later(LOAD.library, "LibraryPage");
+const ReplayPage = later(LOAD.replay, "ReplayPage");
+const TracePage = later(LOAD.trace, "TracePage");
 
 const KEYS = [["space", "play or pause"], ["← →", "five seconds back or forth (shift: a frame)"],
   ["/", "search"], ["a", "ask"], ["+ −", "zoom the timeline, when it has the focus"],
@@ -200,6 +202,8 @@ function Locked({ onOpen }) {
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}</form></main>`;
 }
 
+// a view that was opened by its address is loaded while the server is asked
+(LOAD[place().view] || (() => {}))();
 const root = document.getElementById("app");
 root.textContent = "";
 render(html`<${App} />`, root);
