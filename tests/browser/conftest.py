@@ -14,6 +14,8 @@ from support.serving import start_server
 from longtake.lab.film import World, make_world, write_world
 
 MINUTES = 3
+CLIPS = Path(__file__).parents[3] / "shared" / "media"
+"""Real clips, on machines that have them; elsewhere films are made in their place."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,17 @@ def chromium() -> str:
         pytest.skip("Chromium is missing: make browser installs it; the API tests still run")
     pytest.importorskip("playwright.sync_api", reason="Playwright is missing: make browser")
     return path
+
+
+@pytest.fixture(scope="session")
+def clip() -> Callable[[str, Path], Path | None]:
+    """Copies a real clip into a folder, if it is there."""
+
+    def copy(name: str, folder: Path) -> Path | None:
+        source = CLIPS / name
+        return Path(shutil.copy(source, folder)) if source.is_file() else None
+
+    return copy
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -203,35 +202,37 @@ def suggested(overview: FilmOverview) -> tuple[str, ...]:
             questions.append(
                 f"What is said about {subject}?"
                 if sentence.source == "speech"
-                else f'List every time that "{subject}" is mentioned.'
+                else f'List every time that "{subject.removeprefix("the ")}" is mentioned.'
             )
     return tuple(questions[:SUGGESTED])
 
 
 def _subject(text: str) -> str:
-    """What a line is about: the longest name in it, or else its rarest word with the next one."""
+    """What a line is about: the longest name in it, or else its rarest thing; empty if unsure."""
     names = [match[0] for match in _NAME.finditer(text.removeprefix("The "))]
-    # a sentence begins with a capital whatever its first word is
-    names = [name for name in names if " " in name or not text.startswith(name)]
+    # a sentence begins with a capital whatever its first word is, and headlines have nothing else
+    names = [
+        name for name in names if (not name.isupper() if " " in name else not text.startswith(name))
+    ]
     if names:
         return max(names, key=len)
-    words = re.findall(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]", text.lower())
-    pairs = [(before, word) for before, word in pairwise(["", *words]) if len(word) >= 4]
-    # after "your" or "of" comes a thing, not what somebody does
-    things = [word for before, word in pairs if _BEFORE_THINGS.fullmatch(before)]
-    telling = [word for word in things if lexical.is_known(word)]
-    if not telling:
-        return ""
-    rarest = max(telling, key=lexical.idf)
-    after = "".join(words[words.index(rarest) + 1 :][:1])
-    # "rodent pests" says more than "rodent"
-    return f"{rarest} {after}" if after in lexical.content_words(after) else rarest
+    things = {}
+    for article, thing in _THING.findall(text.lower()):
+        words = lexical.content_words(thing)
+        if " ".join(words) == thing and all(lexical.is_known(word) for word in words):
+            things[f"the {thing}" if article else thing] = max(map(lexical.idf, words))
+    rarest = max(things, key=things.__getitem__, default="")
+    # "the way" and "the lot" are nothing to ask about
+    return rarest if things.get(rarest, 0.0) > 1.0 else ""
 
 
-_BEFORE_THINGS = re.compile(
-    r"the|an?|my|your|our|his|her|its|their|these?|this|of|for|with|two|three"
+# one or two words after "the" or "your", where what follows shows that they name a thing
+_THING = re.compile(
+    r"\b(?:(the|an?|this)|my|your|our|his|her|its|their|these|two|three)"
+    r" ([a-z-]{4,}(?: [a-z-]{4,})?)"
+    r"(?=[.,;:?!]|$| (?:is|are|was|were|will|can|of|in|for|to|on|with|at|from|that|which)\b)"
 )
-_NAME = re.compile(r"[A-Z][\w'’]+(?:\s+(?:of|the|and|de|van)?\s*[A-Z][\w'’]+)*")
+_NAME = re.compile(r"[A-Z]\w[\w'’]+(?:\s+(?:of|the|and|de|van)?\s*[A-Z][\w'’]+)*")
 
 
 def excerpts(footage: Footage, chapters: Sequence[Chapter], max_words: int) -> list[CitedSentence]:

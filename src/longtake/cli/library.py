@@ -211,7 +211,10 @@ def ask(
     check_models(session, tuple(dict.fromkeys((*methods.get(method).roles, "llm"))))
     meter = Meter()
     chosen = Library(folder, session.settings)
-    with report_spending(meter), watching(quiet=quiet, verbose=verbose) as shown:
+    with (
+        report_spending(meter),
+        watching(quiet=quiet, verbose=verbose, drafts=not as_json) as shown,
+    ):
         sinks: list[Sink] = [meter, *shown]
         result = ask_library(chosen, session, parsed, method, where=where, tries=tries, sinks=sinks)
     if as_json:

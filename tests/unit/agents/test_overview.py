@@ -149,8 +149,24 @@ def test_suggested_questions_come_from_the_chapters():
     blocks = [Segment(0, 10), Segment(10, 15), Segment(15, 20)]
     overview = quote(blocks, telling(TestFootage(20), blocks, said))
     assert set(suggested(overview)) == {
-        "What is said about lighthouse keeper?",
+        "What is said about the lighthouse keeper?",
         "What is said about Hanseatic League?",
         'List every time that "Peach Project" is mentioned.',
     }
     assert suggested(quote([Segment(0, 10)], [[]])) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Available with share, apparel, and share.",
+        "This half of the observatory element successfully",
+        "Does the display look OK?",
+        "VERY SPECIAL THANKS TO EVERYBODY HERE",
+        "So I'm sure that the way is long.",
+    ],
+)
+def test_nothing_is_asked_about_words_that_may_not_name_a_thing(text):
+    lines = [("speech", Line(Segment(2, 4), text))]
+    blocks = [Segment(0, 10)]
+    assert suggested(quote(blocks, telling(TestFootage(10), blocks, lines))) == ()

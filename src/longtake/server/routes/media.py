@@ -25,7 +25,7 @@ from fastapi import APIRouter, Header, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 
-from longtake.agents.overview import Chapter, CitedSentence, make_overview, suggested
+from longtake.agents.overview import Chapter, CitedSentence, legible, make_overview, suggested
 from longtake.algorithms.speakers import speaker, speakers
 from longtake.runner.films import rename_speaker
 from longtake.server.films import frame_at, jpeg
@@ -60,6 +60,8 @@ class TimedText(BaseModel):
     text: str
     speaker: str = ""
     """Who says it, if that is known."""
+    clear: bool = True
+    """Whether on-screen text was read well enough to be shown: its words are words."""
 
 
 class Timeline(BaseModel):
@@ -104,19 +106,20 @@ def timeline(film: str, state: StateParam) -> Timeline:
     opened = state.catalog.open(film)
     speech, onscreen = opened.known_lines()
     known = speakers(speech)
+    read = frozenset(legible(onscreen))
     return Timeline(
         duration=opened.duration,
         speech=[_timed(line, known) for line in speech],
-        onscreen=[_timed(line, ()) for line in onscreen],
+        onscreen=[_timed(line, (), line in read) for line in onscreen],
     )
 
 
-def _timed(line: Line, known: Container[str]) -> TimedText:
+def _timed(line: Line, known: Container[str], clear: bool = True) -> TimedText:
     name, words = speaker(line.text)
     if name not in known:
         name, words = "", line.text
     segment = line.segment
-    return TimedText(start=segment.start, end=segment.end, text=words, speaker=name)
+    return TimedText(start=segment.start, end=segment.end, text=words, speaker=name, clear=clear)
 
 
 class SpeakerName(BaseModel):

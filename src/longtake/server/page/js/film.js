@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm
 import { frameURL, get, post, url } from "./api.js";
 import { AskBox } from "./ask.js";
 import { bytes, clock, sourcesOf } from "./format.js";
-import { Bar, Loading, Trouble, useAsync, useModel, useRun } from "./parts.js";
+import { Bar, Hits, Loading, Trouble, useAsync, useModel, useRun } from "./parts.js";
 import { Screen, usePlayer } from "./player.js";
 import { Timeline } from "./timeline.js";
 import { filmRows, runRows } from "./rows.js";
@@ -157,14 +157,12 @@ function Search({ film, onHits, hits, onSeek, indexed }) {
     </form>
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     ${!indexed && busy && html`<p class="muted small">The film is being looked through first.</p>`}
-    ${hits && html`<ol class="hits" aria-label="Search results">
-      ${hits.hits.map((hit) => html`<li><button class="hit" onClick=${() => onSeek(hit.time)}>
-        <img loading="lazy" alt="" src=${frameURL(film, hit.time, 160)} />
-        <span><strong>${clock(hit.time)}</strong>
-          <span class="muted small"> ${sourcesOf(Object.keys(hit.sources), hit.sure)}</span>
-          ${hit.text && html`<br /><q>${hit.text}</q>`}</span></button></li>`)}
-      ${hits.hits.length === 0 && html`<li class="empty">Nothing fits.</li>`}
-    </ol>`}`;
+    ${hits && html`<${Hits} hits=${hits.hits} draw=${(hit) => html`<button class="hit"
+      onClick=${() => onSeek(hit.time)}><img loading="lazy" alt="" src=${frameURL(film, hit.time, 160)} />
+      <span><strong>${clock(hit.time)}</strong>
+        <span class="muted small"> ${sourcesOf(Object.keys(hit.sources))}</span>
+        ${hit.text && html`<br /><q>${hit.text}</q>`}</span></button>`} />
+      ${hits.hits.length === 0 && html`<p class="empty">Nothing fits.</p>`}`}`;
 }
 
 const LAYERS = { subtitles: "Subtitles", frames: "Pictures", speech: "Speech", onscreen: "Text on screen" };

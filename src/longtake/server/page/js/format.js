@@ -49,8 +49,7 @@ export function ago(unix) {
 
 const SOURCES = { picture: "picture", speech: "said", onscreen: "on screen", meaning: "alike in meaning" };
 // where a search found something
-export const sourcesOf = (names, sure) =>
-  [...names.map((name) => SOURCES[name] || name), ...(sure ? [] : ["unsure"])].join(", ");
+export const sourcesOf = (names) => names.map((name) => SOURCES[name] || name).join(", ");
 
 export const words = (name) => name.replaceAll("_", " ");
 export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;

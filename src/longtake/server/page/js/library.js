@@ -5,7 +5,7 @@ import { frameURL, get, post } from "./api.js";
 import { AskBox } from "./ask.js";
 import { Folders } from "./films.js";
 import { clock, plural, sourcesOf } from "./format.js";
-import { Loading, Trouble, useAsync, useModel } from "./parts.js";
+import { Hits, Loading, Trouble, useAsync, useModel } from "./parts.js";
 import { Screen, usePlayer } from "./player.js";
 import { History, Watched, followUpOf, useWatched } from "./watched.js";
 
@@ -99,11 +99,14 @@ function Search({ query, run, where, onWhere, onPlay, go, children }) {
     ${found && html`<section class="found" aria-label="Search results">
       <p class="muted small" role="status">${plural(found.searched, "film")} searched</p>
       ${found.films.length === 0 && html`<p class="empty">Nothing fits.</p>`}
-      ${found.films.map(({ film, moments }) => html`<${Group} key=${film.id} film=${film}
-        moments=${moments} onPlay=${onPlay} go=${go} />`)}</section>`}`;
+      ${[...found.films].sort((a, b) => isSure(b) - isSure(a)).map(({ film, moments }) => html`<${Group}
+        key=${film.id} film=${film} moments=${moments} folded=${found.films.some(isSure)}
+        onPlay=${onPlay} go=${go} />`)}</section>`}`;
 }
 
-function Group({ film, moments, onPlay, go }) {
+const isSure = ({ moments }) => moments.some((each) => each.sure);
+
+function Group({ film, moments, folded, onPlay, go }) {
   const facts = [clock(film.duration), film.date, film.place, ...film.tags.map((tag) => `#${tag}`)];
   const open = (event) => {
     event.preventDefault();
@@ -112,14 +115,15 @@ function Group({ film, moments, onPlay, go }) {
   return html`
     <h2><a href=${`/film/${film.id}`} onClick=${open}>${film.name}</a>
       <span class="muted small"> ${facts.filter(Boolean).join(" · ")}</span></h2>
-    <ol class="hits">${moments.map((each) => html`<li>
-      <button class="hit" data-time=${each.time}
+    <${Hits} hits=${moments} folded=${folded} draw=${(each) => html`<button class="hit" data-time=${each.time}
         onClick=${() => onPlay(film.id, each.time, Math.max(each.segment.end, each.time + 2))}>
         <img loading="lazy" alt="" src=${frameURL(film.id, each.time, 160)} />
         <span><strong>${clock(each.time)}</strong>
-          <span class="muted small"> ${sourcesOf(each.sources, each.sure)}</span>
+          <span class="muted small"> ${sourcesOf(each.sources)}</span>
           ${each.text && html`<br />${each.described ? `perhaps ${each.text}`
-            : html`<q>${each.text}</q>`}`}</span></button></li>`)}</ol>`;
+          <span class="muted small"> ${sourcesOf(each.sources)}</span>
+          ${each.text && html`<br />${each.described ? `perhaps ${each.text}`
+            : html`<q>${each.text}</q>`}`}</span></button>`} />`;
 }
 
 function Playing({ moment, go }) {

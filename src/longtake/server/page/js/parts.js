@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { follow } from "./api.js";
-import { count, duration, money } from "./format.js";
+import { count, duration, money, plural } from "./format.js";
 
 export function useAsync(load, inputs) {
   const [state, setState] = useState({ loading: true });
@@ -93,6 +93,16 @@ export function outcomeOf({ state, answer }) {
 export function Pill({ run }) {
   const { text, tone } = outcomeOf(run);
   return html`<span class=${`pill ${tone}`}>${text}</span>`;
+}
+
+// what a search found; where some of it is sure, the rest is folded
+export function Hits({ hits, draw, folded = false }) {
+  const list = (some) => some.length > 0 && html`<ol class="hits" aria-label="Search results">
+    ${some.map((hit) => html`<li>${draw(hit)}</li>`)}</ol>`;
+  const unsure = hits.filter((hit) => !hit.sure);
+  return html`${list(hits.filter((hit) => hit.sure))}${unsure.length > 0 && html`<details class="unsure"
+    open=${unsure.length === hits.length && !folded}><summary>Unsure: ${plural(unsure.length, "moment")}</summary>
+    ${list(unsure)}</details>`}`;
 }
 
 // follow a run that is no question: indexing, or a download

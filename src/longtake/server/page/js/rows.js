@@ -13,8 +13,9 @@ export function filmRows(timeline, chapters, hits, found) {
     rows.push({ key: "speech", kind: "text", label: "Speech", marks: lines(timeline.speech),
       colour: "--speech" });
   }
-  if (timeline && timeline.onscreen.length) {
-    rows.push({ key: "onscreen", kind: "text", label: "On screen", marks: lines(timeline.onscreen),
+  const onscreen = lines(timeline && timeline.onscreen.filter((each) => each.clear));
+  if (onscreen.length) {
+    rows.push({ key: "onscreen", kind: "text", label: "On screen", marks: onscreen,
       colour: "--onscreen" });
   }
   if (hits && hits.hits.length) {

@@ -1,10 +1,10 @@
 // The trace view: all steps of a run over the whole window, beside those of another if wanted.
 
-import { html, useEffect, useState } from "../vendor/preact-htm.js";
+import { html, useEffect, useMemo, useState } from "../vendor/preact-htm.js";
 import { get } from "./api.js";
 import { said } from "./format.js";
 import { Loading, Meter, Pill, Trouble, useAsync, useModel } from "./parts.js";
-import { Tree } from "./tree.js";
+import { Rows, aligned, useFolded } from "./tree.js";
 import { useWatched } from "./watched.js";
 
 export function TracePage({ run, other, go }) {
@@ -32,16 +32,28 @@ export function TracePage({ run, other, go }) {
         <option value="">nothing</option>
         ${others.map((each) => html`<option value=${each.id}>${each.ask.method}:
           ${" "}${each.ask.question.slice(0, 60)}</option>`)}</select></label></div>
-    <div class="side">
-      <${Traced} key=${run} run=${run} />
-      ${other && html`<${Traced} key=${other} run=${other} />`}
-    </div>
+    <${Side} key=${`${run} ${other}`} run=${run} other=${other} />
   </main>`;
 }
 
-function Traced({ run }) {
+function Side({ run, other }) {
+  const [one, two] = [useTraced(run), useTraced(other)];
+  const beside = useMemo(() => new Set(), []);
+  const [left, right] = useMemo(() => (other ? aligned(one.rows, two.rows) : [one.rows]),
+    [one.rows, one.rows.length, two.rows, two.rows.length]);
+  return html`<div class="side">
+    <${Traced} run=${run} ...${one} rows=${left} beside=${beside} />
+    ${other && html`<${Traced} run=${other} ...${two} rows=${right} beside=${beside} />`}
+  </div>`;
+}
+
+function useTraced(run) {
   const model = useWatched(run);
   const version = useModel(model);
+  return { model, ...useFolded(model, version) };
+}
+
+function Traced({ run, model, ...shown }) {
   if (!model || !model.status) return html`<section><${Loading} what="Opening the run…" /></section>`;
   const { status, answer } = model;
   const usage = model.ended && status.answer ? status.usage : model.usage;
@@ -50,6 +62,6 @@ function Traced({ run }) {
     <p class="run-head"><${Pill} run=${status} /> <strong>${status.ask.method}</strong>${" "}
       ${answer && said(answer)}</p>
     <${Meter} usage=${usage} seconds=${usage.seconds} />
-    <${Tree} model=${model} version=${version} run=${run} onSeek=${() => {}} live=${!model.ended} />
+    <${Rows} model=${model} run=${run} onSeek=${() => {}} live=${!model.ended} ...${shown} />
   </section>`;
 }

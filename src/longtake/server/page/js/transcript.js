@@ -8,11 +8,15 @@ import { clock, plural } from "./format.js";
 const CHUNK = 40; // lines that are drawn together; far from the view they are empty boxes
 const HEIGHT = 30; // pixels of a line until it was measured
 
+const KINDS = [["speech", "said"], ["onscreen", "on screen"], ["unclear", "unclear"]];
+
 // both kinds in the order of time
 function linesOf(timeline) {
   if (!timeline) return [];
   const tagged = (lines, kind) => lines.map((line) => ({ ...line, kind }));
-  return [...tagged(timeline.speech, "speech"), ...tagged(screens(timeline.onscreen), "onscreen")]
+  const onscreen = [true, false].flatMap((clear) =>
+    screens(timeline.onscreen.filter((line) => line.clear === clear)));
+  return [...tagged(timeline.speech, "speech"), ...tagged(onscreen, "onscreen")]
     .sort((a, b) => a.start - b.start);
 }
 
@@ -34,14 +38,15 @@ function screens(lines) {
 }
 
 export function Transcript({ film, timeline, player, evidence = [], onSeek, onAsk, onFound, onNames }) {
-  const [kinds, setKinds] = useState({ speech: true, onscreen: true });
+  const [kinds, setKinds] = useState({ speech: true, onscreen: true, unclear: false });
   const [text, setText] = useState("");
   const [part, setPart] = useState(null);
   const [place, setPlace] = useState(-1);
   const box = useRef(null);
   const touched = useRef(0);
   const all = useMemo(() => linesOf(timeline), [timeline]);
-  const lines = useMemo(() => all.filter((line) => kinds[line.kind]), [all, kinds]);
+  const lines = useMemo(() => all.filter((line) => kinds[line.clear ? line.kind : "unclear"]
+    || (!line.clear && isCited(line, evidence))), [all, kinds, evidence]);
   const wanted = text.trim().toLowerCase();
   const found = useMemo(() => (wanted ? lines.flatMap((line, number) =>
     (line.text.toLowerCase().includes(wanted) ? [number] : [])) : []), [lines, wanted]);
@@ -109,9 +114,9 @@ export function Transcript({ film, timeline, player, evidence = [], onSeek, onAs
   return html`
     <section class="transcript" aria-label="Transcript">
       <div class="page-head"><h2>Transcript</h2><span class="spacer"></span>
-        ${["speech", "onscreen"].map((kind) => html`<label class="check"><input type="checkbox"
-          checked=${kinds[kind]} onChange=${() => setKinds({ ...kinds, [kind]: !kinds[kind] })} />
-          ${kind === "speech" ? "said" : "on screen"}</label>`)}</div>
+        ${KINDS.map(([kind, label]) => (kind !== "unclear" || all.some((line) => !line.clear))
+          && html`<label class="check"><input type="checkbox" checked=${kinds[kind]}
+            onChange=${() => setKinds({ ...kinds, [kind]: !kinds[kind] })} /> ${label}</label>`)}</div>
       <form class="search" onSubmit=${next}>
         <label class="hidden" for="find">Find in the transcript</label>
         <input id="find" type="search" placeholder="Find in the transcript" value=${text}

@@ -9,16 +9,68 @@ const ROW = 30;
 const MARGIN = 8; // rows drawn above and below
 const STEP = 8; // rows that are scrolled past before others are drawn: most frames draw none
 
-export function Tree({ model, version, run, onSeek, pictures, live }) {
+export const Tree = (props) => html`<${Rows} ...${props} ...${useFolded(props.model, props.version)} />`;
+
+// which rows of a run are shown
+export function useFolded(model, version) {
+  const [closed, setClosed] = useState(() => new Set());
+  const [kind, setKind] = useState("");
+  const rows = useMemo(() => (model ? visible(model, closed, kind) : []), [model, version, closed, kind]);
+  return { closed, setClosed, kind, setKind, rows };
+}
+
+// two runs side by side: what both have in common begins at the same height, with gaps where only
+// the other has something
+export function aligned(one, other) {
+  const [left, right] = [one, other].map(stagesOf);
+  if (left.length * right.length > 1e6) return [one, other]; // would take seconds
+  // the longest common subsequence of the stages, from the end
+  const common = left.map(() => new Array(right.length + 1).fill(0));
+  common.push(new Array(right.length + 1).fill(0));
+  for (let i = left.length - 1; i >= 0; i -= 1) {
+    for (let j = right.length - 1; j >= 0; j -= 1) {
+      common[i][j] = left[i].name === right[j].name ? common[i + 1][j + 1] + 1
+        : Math.max(common[i + 1][j], common[i][j + 1]);
+    }
+  }
+  const [a, b] = [[], []];
+  for (let [i, j] = [0, 0]; i < left.length || j < right.length;) {
+    const both = i < left.length && j < right.length && left[i].name === right[j].name;
+    const first = both || j >= right.length || (i < left.length && common[i + 1][j] >= common[i][j + 1]);
+    if (first) a.push(...left[i].rows);
+    if (both || !first) b.push(...right[j].rows);
+    if (first) i += 1;
+    if (both || !first) j += 1;
+    while (a.length < b.length) a.push(null);
+    while (b.length < a.length) b.push(null);
+  }
+  return [a, b];
+}
+
+// a row that is in no other, with those inside it
+function stagesOf(rows) {
+  const stages = [];
+  for (const event of rows) {
+    if (event.depth && stages.length) stages[stages.length - 1].rows.push(event);
+    else stages.push({ name: `${event.kind} ${event.name || event.prompt || event.label || ""}`, rows: [event] });
+  }
+  return stages;
+}
+
+// `beside` holds the lists that scroll together
+export function Rows({ model, run, onSeek, pictures, live, rows, closed, setClosed, kind, setKind, beside }) {
   const box = useRef(null);
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(400);
-  const [closed, setClosed] = useState(() => new Set());
   const [chosen, setChosen] = useState(null);
   const [pinned, setPinned] = useState(true);
-  const [kind, setKind] = useState("");
-  const rows = useMemo(() => visible(model, closed, kind), [model, version, closed, kind]);
   const stages = model.rows.filter((event) => event.kind === "step_began").map((event) => event.id);
+  useEffect(() => {
+    if (!beside) return undefined;
+    const list = box.current;
+    beside.add(list);
+    return () => beside.delete(list);
+  }, [beside]);
 
   useLayoutEffect(() => {
     const observer = new ResizeObserver(([entry]) => setHeight(entry.contentRect.height));
@@ -34,6 +86,7 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
     const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
     setTop(Math.floor(scrollTop / (ROW * STEP)) * ROW * STEP);
     setPinned(scrollHeight - scrollTop - clientHeight < ROW * 2);
+    for (const list of beside || []) if (list.scrollTop !== scrollTop) list.scrollTop = scrollTop;
   };
   const toggle = (id) => setClosed((now) => {
     const next = new Set(now);
@@ -45,14 +98,18 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
   // elements that leave the view are used again for the rows that enter it
   const elements = Math.ceil(height / ROW) + STEP + 2 * MARGIN + 1;
   // not searched for on every frame while somebody scrolls through thousands of rows
-  const at = useMemo(() => (chosen == null ? -1 : rows.findIndex((each) => each.id === chosen)),
+  const at = useMemo(() => (chosen == null ? -1 : rows.findIndex((each) => each && each.id === chosen)),
     [rows, rows.length, chosen]);
   const onKey = (event) => {
     const moves = { ArrowDown: at + 1, ArrowUp: at - 1 };
     if (event.key in moves && rows.length) {
       event.preventDefault();
       event.stopPropagation();
-      const next = Math.min(rows.length - 1, Math.max(0, moves[event.key]));
+      const step = Math.sign(moves[event.key] - at);
+      let next = moves[event.key];
+      while (next > 0 && next < rows.length - 1 && !rows[next]) next += step;
+      next = Math.min(rows.length - 1, Math.max(0, next));
+      if (!rows[next]) return;
       setChosen(rows[next].id);
       const [place, shown] = [next * ROW, box.current.scrollTop];
       if (place < shown) box.current.scrollTop = place;
@@ -78,7 +135,7 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
         onScroll=${onScroll} onKeyDown=${onKey} aria-activedescendant=${at >= first && at < last
           ? `row-${chosen}` : undefined}>
         <div class="tree-space" role="presentation" style=${{ height: `${rows.length * ROW}px` }}>
-          ${rows.slice(first, last).map((event, offset) => html`
+          ${rows.slice(first, last).map((event, offset) => event && html`
             <${Row} key=${(first + offset) % elements} event=${event} top=${(first + offset) * ROW}
               open=${!closed.has(event.id)} chosen=${event.id === chosen} model=${model}
               onToggle=${() => toggle(event.id)}
