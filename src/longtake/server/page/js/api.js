@@ -40,6 +40,8 @@ export const frameURL = (film, t, width) =>
 export const pictureURL = (digest) => `${BASE}/pictures/${digest}`;
 export const fileURL = (film) => `${BASE}/films/${film}/file`;
 export const url = (path) => BASE + path;
+export const clipURL = (film, start, end) =>
+  url(`/films/${film}/clip?start=${start.toFixed(3)}&end=${end.toFixed(3)}`);
 
 export async function signIn(token) {
   const response = await fetch(`${BASE}/session`, {

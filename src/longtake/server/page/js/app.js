@@ -1,9 +1,10 @@
-// The page: addresses, the bar at the top, and what is shown when something is missing.
+// The page: addresses, the bar at the top, what is shown when something is missing, and the list of
+// films, each with its picture, length and state.
 
-import { html, render, useEffect, useErrorBoundary, useState } from "../vendor/preact-htm.js";
-import { get, signIn } from "./api.js";
-import { Films } from "./films.js";
-import { Dialog, Loading, Trouble, useAsync } from "./parts.js";
+import { html, render, useEffect, useErrorBoundary, useRef, useState } from "../vendor/preact-htm.js";
+import { frameURL, get, signIn, upload } from "./api.js";
+import { bytes, clock } from "./format.js";
+import { Bar, Dialog, Folders, Loading, Trouble, useAsync } from "./parts.js";
 
 // loaded when they are shown: the list of films must not wait for them
 const later = (load, name) => (props) => {
@@ -12,12 +13,12 @@ const later = (load, name) => (props) => {
   return part.data ? html`<${part.data[name]} ...${props} />` : null;
 };
 const LOAD = { compare: () => import("./compare.js"), film: () => import("./film.js"),
-  library: () => import("./library.js"), replay: () => import("./replay.js"), trace: () => import("./trace.js") };
+  library: () => import("./library.js"), replay: () => import("./replay.js") };
 const ComparePage = later(LOAD.compare, "ComparePage");
 const FilmPage = later(LOAD.film, "FilmPage");
 const LibraryPage = later(LOAD.library, "LibraryPage");
 const ReplayPage = later(LOAD.replay, "ReplayPage");
-const TracePage = later(LOAD.trace, "TracePage");
+const TracePage = later(LOAD.compare, "TracePage");
 
 const KEYS = [["space", "play or pause"], ["← →", "five seconds back or forth (shift: a frame)"],
   ["/", "search"], ["a", "ask"], ["+ −", "zoom the timeline, when it has the focus"],
@@ -32,8 +33,19 @@ function useAddress() {
   const [now, setNow] = useState(place());
   useEffect(() => {
     const onPop = () => setNow(place());
+    // links within the page; others are for the browser, and so is a click with a key
+    const onLink = (event) => {
+      const link = event.target.closest("a[href^='/']:not([download])");
+      if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      go(link.getAttribute("href"));
+    };
     window.addEventListener("popstate", onPop);
-    return () => window.removeEventListener("popstate", onPop);
+    window.addEventListener("click", onLink);
+    return () => {
+      window.removeEventListener("popstate", onPop);
+      window.removeEventListener("click", onLink);
+    };
   }, []);
   const go = (address, { replace = false } = {}) => {
     window.history[replace ? "replaceState" : "pushState"](null, "", address);
@@ -88,11 +100,11 @@ function App() {
   return html`
     <a class="skip" href="#main">Skip to content</a>
     <header class="top">
-      <a class="brand" href="/" onClick=${(event) => { event.preventDefault(); go("/"); }}>
+      <a class="brand" href="/">
         <img src="/assets/icon.svg" alt="" width="22" height="22" /> <span>longtake</span></a>
       <nav aria-label="Main">${[["", "Films"], ["library", "Library"], ["replay", "Replay"]].map(
-        ([view, name]) => html`<a href=${`/${view}`} aria-current=${now.view === view ? "page" : undefined}
-          onClick=${(event) => { event.preventDefault(); go(`/${view}`); }}>${name}</a>`)}</nav>
+        ([view, name]) => html`<a href=${`/${view}`}
+          aria-current=${now.view === view ? "page" : undefined}>${name}</a>`)}</nav>
       <span class="spacer"></span>
       <${Theme} />
       <button class="quiet icon" aria-label="Keyboard shortcuts" onClick=${() => setHelp(true)}>?</button>
@@ -181,6 +193,130 @@ function store(name, value) {
   }
 }
 
+const FILM = /\.(mp4|m4v|mov|mkv|webm|avi|mpe?g|ts|wmv|flv|mp3|wav|m4a|ogg)$/i;
+
+function Films({ go }) {
+  const films = useAsync(() => get("/films"), []);
+  const [filter, setFilter] = useState("");
+  const [arriving, setArriving] = useState(null);
+  const [over, setOver] = useState(false);
+  const [doing, setDoing] = useState(null);
+  const listed = useRef(0);
+  const onState = (state) => {
+    setDoing(state.doing);
+    // a film that appeared in a folder appears here
+    if (listed.current && listed.current !== state.listed) films.again();
+    listed.current = state.listed;
+  };
+  const picker = useRef(null);
+  const folder = useRef(null);
+
+  const send = async (files) => {
+    for (const file of files) {
+      const place = files.length > 1 ? ` (${files.indexOf(file) + 1} of ${files.length})` : "";
+      setArriving({ name: file.name + place, share: 0 });
+      try {
+        const film = await upload(file, (share) => setArriving({ name: file.name + place, share }));
+        setArriving(null);
+        films.again();
+        if (files.length === 1) go(`/film/${film.id}`);
+      } catch (error) {
+        setArriving({ name: file.name, error: error.message });
+        return;
+      }
+    }
+  };
+  const onDrop = (event) => {
+    event.preventDefault();
+    setOver(false);
+    if (event.dataTransfer.files.length) send([...event.dataTransfer.files]);
+  };
+  if (films.error) return html`<main class="page"><${Trouble} error=${films.error}
+    again=${films.again} title="The films cannot be listed" /></main>`;
+  const list = (films.data || []).filter((film) =>
+    `${film.folder}/${film.name}`.toLowerCase().includes(filter.toLowerCase()));
+
+  return html`
+    <main class=${`page library ${over ? "over" : ""}`} onDrop=${onDrop}
+      onDragOver=${(event) => { event.preventDefault(); setOver(true); }}
+      onDragLeave=${() => setOver(false)}>
+      <div class="page-head">
+        <h1>Films</h1>
+        <span class="spacer"></span>
+        <label class="hidden" for="filter">Filter films</label>
+        <input id="filter" type="search" placeholder="Filter" value=${filter} data-search
+          onInput=${(event) => setFilter(event.target.value)} />
+        <button onClick=${() => picker.current.click()}>Add a film</button>
+        <button onClick=${() => folder.current.click()}>Add a folder</button>
+        <input ref=${folder} class="hidden" type="file" webkitdirectory multiple tabindex="-1"
+          aria-label="Choose a folder to add" onChange=${(event) => send([...event.target.files]
+            .filter((file) => /^(video|audio)\//.test(file.type) || FILM.test(file.name)))} />
+        <input ref=${picker} class="hidden" type="file" accept="video/*,audio/*,.mkv,.ts,.avi" multiple
+          aria-label="Choose films to add" tabindex="-1"
+          onChange=${(event) => send([...event.target.files])} />
+      </div>
+      ${arriving && html`<div class="arriving" role="status">
+        ${arriving.error ? html`<p class="problem">${arriving.name}: ${arriving.error}</p>`
+          : html`<p>${arriving.name}: ${Math.round(arriving.share * 100)} %</p>
+            <${Bar} value=${arriving.share} label="Upload" />`}
+      </div>`}
+      ${films.loading && !films.data ? html`<ul class="films" aria-busy="true">
+        ${[1, 2, 3, 4].map(() => html`<li class="film-card ghost"><div class="film-picture"></div>
+          <div class="film-text"></div></li>`)}</ul>`
+        : list.length === 0 ? html`<${Empty} any=${(films.data || []).length > 0} />`
+        : html`<ul class="films">${list.map((film) => html`
+          <${FilmCard} key=${film.id} film=${film} doing=${doing && doing.film === stem(film.name)
+            ? doing : null} />`)}</ul>`}
+      ${(films.data || []).length > 0 && html`<${Folders} onState=${onState} />`}
+    </main>`;
+}
+
+function Empty({ any }) {
+  if (any) return html`<div class="state"><h2>No film of that name</h2></div>`;
+  return html`<div class="state"><h2>No films yet</h2>
+    <p>Drop a film here, or start the server with the folder they lie in:</p>
+    <pre>longtake serve --films ~/Videos</pre></div>`;
+}
+
+const stem = (name) => name.replace(/\.[^.]*$/, "");
+
+function FilmCard({ film, doing }) {
+  const element = useRef(null);
+  const [facts, setFacts] = useState(null);
+  const [problem, setProblem] = useState("");
+  // a film is opened when its card comes into view: a folder may hold thousands
+  useEffect(() => {
+    const observer = new IntersectionObserver(([entry]) => {
+      if (!entry.isIntersecting) return;
+      observer.disconnect();
+      get(`/films/${film.id}`).then(setFacts).catch((error) => setProblem(error.message));
+    });
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [film.id, doing == null]);
+  const done = facts ? facts.layers.filter((layer) => layer.done).length : 0;
+  return html`
+    <li class="film-card" ref=${element}>
+      <a href=${`/film/${film.id}`}>
+        <div class="film-picture">
+          ${facts && html`<img alt="" loading="lazy"
+            src=${frameURL(film.id, facts.duration / 2, 480)} />`}
+          ${facts && html`<span class="badge">${clock(facts.duration)}</span>`}
+        </div>
+        <div class="film-text">
+          <h2>${film.name}</h2>
+          <p class="muted small">${problem || html`${film.folder && `${film.folder} · `}
+            ${bytes(film.size)}${facts && html` · <${Indexed} done=${done}
+            all=${facts.layers.length} />`}`}</p>
+          ${doing && html`<${Bar} value=${doing.share} label=${`Indexing ${film.name}`} />`}
+        </div>
+      </a>
+    </li>`;
+}
+
+const Indexed = ({ done, all }) => html`<span class=${done === all ? "good" : ""}>
+  ${done === all ? "indexed" : done ? "partly indexed" : "not indexed"}</span>`;
+
 function Locked({ onOpen }) {
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState("");
@@ -203,7 +339,8 @@ function Locked({ onOpen }) {
 }
 
 // a view that was opened by its address is loaded while the server is asked
-(LOAD[place().view] || (() => {}))();
+const { view } = place();
+(LOAD[{ run: "film", trace: "compare" }[view] || view] || (() => {}))();
 const root = document.getElementById("app");
 root.textContent = "";
 render(html`<${App} />`, root);

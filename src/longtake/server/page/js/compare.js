@@ -1,12 +1,14 @@
-// Methods side by side: one question, one timeline, agreement and cost.
+// Runs side by side: methods on one question, with one timeline, agreement and cost; and the trace view,
+// all steps of a run over the whole window, beside those of another if wanted.
 
 import { html, useEffect, useMemo, useState } from "../vendor/preact-htm.js";
+import { useWatched } from "./answer.js";
 import { get, pastEvents, post } from "./api.js";
 import { count, duration, money, said, share } from "./format.js";
-import { Loading, Pill, Trouble } from "./parts.js";
+import { Loading, Meter, Pill, Trouble, useAsync, useModel } from "./parts.js";
 import { ENDED, modelOf } from "./run.js";
-import { runRows } from "./rows.js";
-import { Timeline } from "./timeline.js";
+import { Timeline, runRows } from "./timeline.js";
+import { Rows, aligned, useFolded } from "./tree.js";
 
 const POLL = 800; // milliseconds
 
@@ -77,20 +79,17 @@ export function ComparePage({ group, go }) {
           <th scope="col">Confidence</th><th scope="col">Citations</th><th scope="col">Frames</th>
           <th scope="col">Calls</th><th scope="col">Tokens</th><th scope="col">Cost</th>
           <th scope="col">Time</th></tr></thead>
-        <tbody>${runs.map((each) => html`<${Line} each=${each} go=${go} votes=${votes} />`)}</tbody>
+        <tbody>${runs.map((each) => html`<${Line} each=${each} votes=${votes} />`)}</tbody>
         </table></div>
     </main>`;
 }
 
-function Line({ each, go, votes }) {
+function Line({ each, votes }) {
   const { run, position } = each;
   const used = run.usage;
   const text = run.answer && said(run.answer);
   return html`<tr data-state=${run.state}>
-    <th scope="row"><a href=${`/run/${run.id}`} onClick=${(event) => {
-      event.preventDefault();
-      go(`/run/${run.id}`);
-    }}>${run.ask.method}</a></th>
+    <th scope="row"><a href=${`/run/${run.id}`}>${run.ask.method}</a></th>
     <td class="said">${run.answer && !text ? html`<span class="muted">no answer</span>` : text ? html`<span class=${votes.best && text === votes.best ? "agrees" : ""}>
       ${text}</span>` : html`<${Pill} run=${run} /> ${position ? `place ${position}` : ""}
       ${run.error && run.state === "failed" && html`<span class="muted small"> ${run.error}</span>`}`}</td>
@@ -111,4 +110,59 @@ function tally(runs) {
   if (!votes) return { best: "", text: "No method gave an answer" };
   return { best: votes > 1 ? best : "", text: votes > 1
     ? `${votes} of ${runs.length} methods agree: ${best}` : "No two methods agree" };
+}
+
+export function TracePage({ run, other, go }) {
+  const [others, setOthers] = useState([]);
+  const record = useAsync(() => get(`/runs/${run}`).then((handle) => handle.run), [run]);
+  useEffect(() => {
+    if (!record.data) return;
+    const { ask, kind } = record.data;
+    const which = kind === "library" ? "kind=library" : `film=${ask.film}`;
+    get(`/runs?${which}&limit=100`).then(({ runs }) => setOthers(runs.map((each) => each.run)
+      .filter((each) => ["ask", "library"].includes(each.kind) && each.id !== run))).catch(() => {});
+  }, [record.data]);
+  useEffect(() => { document.title = "Trace · longtake"; }, []);
+  if (record.error) return html`<main class="page"><${Trouble} error=${record.error} title="No such run" /></main>`;
+  if (!record.data) return html`<main class="page"><${Loading} what="Opening the run…" /></main>`;
+  return html`<main class="page traces">
+    <div class="page-head"><h1>Trace</h1>
+      <a href=${`/run/${run}`}>Back to the answer</a><span class="spacer"></span>
+      <label class="beside">Compare with <select value=${other || ""} onChange=${(event) => go(
+        event.target.value ? `/trace/${run}?with=${event.target.value}` : `/trace/${run}`, { replace: true })}>
+        <option value="">nothing</option>
+        ${others.map((each) => html`<option value=${each.id}>${each.ask.method}:
+          ${" "}${each.ask.question.slice(0, 60)}</option>`)}</select></label></div>
+    <${Side} key=${`${run} ${other}`} run=${run} other=${other} />
+  </main>`;
+}
+
+function Side({ run, other }) {
+  const [one, two] = [useTraced(run), useTraced(other)];
+  const beside = useMemo(() => new Set(), []);
+  const [left, right] = useMemo(() => (other ? aligned(one.rows, two.rows) : [one.rows]),
+    [one.rows, one.rows.length, two.rows, two.rows.length]);
+  return html`<div class="side">
+    <${Traced} run=${run} ...${one} rows=${left} beside=${beside} />
+    ${other && html`<${Traced} run=${other} ...${two} rows=${right} beside=${beside} />`}
+  </div>`;
+}
+
+function useTraced(run) {
+  const model = useWatched(run);
+  const version = useModel(model);
+  return { model, ...useFolded(model, version) };
+}
+
+function Traced({ run, model, ...shown }) {
+  if (!model || !model.status) return html`<section><${Loading} what="Opening the run…" /></section>`;
+  const { status, answer } = model;
+  const usage = model.ended && status.answer ? status.usage : model.usage;
+  return html`<section aria-label=${`Trace of ${status.ask.method}`}>
+    <h2 class="asked">${model.question}</h2>
+    <p class="run-head"><${Pill} run=${status} /> <strong>${status.ask.method}</strong>${" "}
+      ${answer && said(answer)}</p>
+    <${Meter} usage=${usage} seconds=${usage.seconds} />
+    <${Rows} model=${model} run=${run} onSeek=${() => {}} live=${!model.ended} ...${shown} />
+  </section>`;
 }

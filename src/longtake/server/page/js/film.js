@@ -6,10 +6,9 @@ import { AskBox } from "./ask.js";
 import { bytes, clock, sourcesOf } from "./format.js";
 import { Bar, Hits, Loading, Trouble, useAsync, useModel, useRun } from "./parts.js";
 import { Screen, usePlayer } from "./player.js";
-import { Timeline } from "./timeline.js";
-import { filmRows, runRows } from "./rows.js";
+import { Timeline, filmRows, runRows } from "./timeline.js";
 import { Transcript } from "./transcript.js";
-import { History, Watched, followUpOf, useWatched } from "./watched.js";
+import { History, Watched, followUpOf, useWatched } from "./answer.js";
 
 export function FilmPage({ film, run, cited, at, go, about }) {
   const facts = useAsync(() => get(`/films/${film}`), [film]);
@@ -99,12 +98,12 @@ function Opened({ facts, again, run, cited, at, go, about }) {
           aria-label="Suggested questions">${questions.map((text) => html`<li>
             <button onClick=${() => setGiven({ text, method: "lookup" })}>${text}</button></li>`)}</ul>`}
         ${model && html`<${Watched} model=${model} version=${version} run=${run} film=${film}
-          cited=${cited} about=${about} onCite=${cite} onSeek=${seek} onFollowUp=${followUp} go=${go}
+          cited=${cited} about=${about} onCite=${cite} onSeek=${seek} onFollowUp=${followUp}
           onLook=${() => setGiven({ text: model.question, method: "auto" })} />`}
         <${Transcript} film=${film} timeline=${timeline} player=${player} onSeek=${seek}
           evidence=${model && model.answer ? model.answer.evidence : NONE} onAsk=${askPart}
           onFound=${setFound} onNames=${setNames} />
-        <${History} film=${film} go=${go} current=${run} refresh=${model && model.ended} />
+        <${History} film=${film} current=${run} refresh=${model && model.ended} />
       </div>
     </main>`;
 }

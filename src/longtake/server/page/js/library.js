@@ -3,11 +3,10 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { frameURL, get, post } from "./api.js";
 import { AskBox } from "./ask.js";
-import { Folders } from "./films.js";
 import { clock, plural, sourcesOf } from "./format.js";
-import { Hits, Loading, Trouble, useAsync, useModel } from "./parts.js";
+import { Folders, Hits, Loading, Trouble, useAsync, useModel } from "./parts.js";
 import { Screen, usePlayer } from "./player.js";
-import { History, Watched, followUpOf, useWatched } from "./watched.js";
+import { History, Watched, followUpOf, useWatched } from "./answer.js";
 
 export function LibraryPage({ run, cited, query, go, about }) {
   const [playing, setPlaying] = useState(null);
@@ -46,15 +45,15 @@ export function LibraryPage({ run, cited, query, go, about }) {
       <div class="watch">
         <div class="page-head"><h1>Library</h1></div>
         <${Search} query=${query} run=${run} where=${where} onWhere=${setWhere} onPlay=${play} go=${go}>
-          ${playing && html`<${Playing} key=${playing.film} moment=${playing} go=${go} />`}
+          ${playing && html`<${Playing} key=${playing.film} moment=${playing} />`}
         </${Search}>
         <${Folders} />
       </div>
       <div class="work">
         <${AskBox} about=${about} carried=${carried} onCarried=${setCarried} onRun=${ask} />
         ${model && html`<${Watched} model=${model} version=${version} run=${run} cited=${cited}
-          about=${about} onCite=${cite} onSeek=${() => {}} onFollowUp=${followUp} go=${go} />`}
-        <${History} go=${go} current=${run} refresh=${model && model.ended} />
+          about=${about} onCite=${cite} onSeek=${() => {}} onFollowUp=${followUp} />`}
+        <${History} current=${run} refresh=${model && model.ended} />
       </div>
     </main>`;
 }
@@ -101,19 +100,15 @@ function Search({ query, run, where, onWhere, onPlay, go, children }) {
       ${found.films.length === 0 && html`<p class="empty">Nothing fits.</p>`}
       ${[...found.films].sort((a, b) => isSure(b) - isSure(a)).map(({ film, moments }) => html`<${Group}
         key=${film.id} film=${film} moments=${moments} folded=${found.films.some(isSure)}
-        onPlay=${onPlay} go=${go} />`)}</section>`}`;
+        onPlay=${onPlay} />`)}</section>`}`;
 }
 
 const isSure = ({ moments }) => moments.some((each) => each.sure);
 
-function Group({ film, moments, folded, onPlay, go }) {
+function Group({ film, moments, folded, onPlay }) {
   const facts = [clock(film.duration), film.date, film.place, ...film.tags.map((tag) => `#${tag}`)];
-  const open = (event) => {
-    event.preventDefault();
-    go(`/film/${film.id}`);
-  };
   return html`
-    <h2><a href=${`/film/${film.id}`} onClick=${open}>${film.name}</a>
+    <h2><a href=${`/film/${film.id}`}>${film.name}</a>
       <span class="muted small"> ${facts.filter(Boolean).join(" · ")}</span></h2>
     <${Hits} hits=${moments} folded=${folded} draw=${(each) => html`<button class="hit" data-time=${each.time}
         onClick=${() => onPlay(film.id, each.time, Math.max(each.segment.end, each.time + 2))}>
@@ -126,14 +121,14 @@ function Group({ film, moments, folded, onPlay, go }) {
             : html`<q>${each.text}</q>`}`}</span></button>`} />`;
 }
 
-function Playing({ moment, go }) {
+function Playing({ moment }) {
   const facts = useAsync(() => get(`/films/${moment.film}`), [moment.film]);
   if (facts.error) return html`<${Trouble} error=${facts.error} title="This film cannot be opened" />`;
   if (!facts.data) return html`<${Loading} what="Opening the film…" />`;
-  return html`<${Played} facts=${facts.data} moment=${moment} go=${go} />`;
+  return html`<${Played} facts=${facts.data} moment=${moment} />`;
 }
 
-function Played({ facts, moment, go }) {
+function Played({ facts, moment }) {
   const video = useRef(null);
   const player = usePlayer(video, facts.id, facts.duration);
   useEffect(() => {
@@ -142,13 +137,9 @@ function Played({ facts, moment, go }) {
     video.current.scrollIntoView({ block: "nearest" });
   }, [player, moment]);
   const address = `/film/${facts.id}?t=${moment.start.toFixed(2)}`;
-  const open = (event) => {
-    event.preventDefault();
-    go(address);
-  };
   return html`<section class="playing" aria-label="Player">
     <${Screen} video=${video} player=${player} facts=${facts} />
     <p><strong>${facts.name}</strong> <span class="muted">${clock(player ? player.time : moment.start)}
-      ${" "}of ${clock(facts.duration)}</span> <a href=${address} onClick=${open}>Open the film</a></p>
+      ${" "}of ${clock(facts.duration)}</span> <a href=${address}>Open the film</a></p>
   </section>`;
 }

@@ -1,8 +1,8 @@
 // Small parts that several views share.
 
 import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
-import { follow } from "./api.js";
-import { count, duration, money, plural } from "./format.js";
+import { follow, get, post } from "./api.js";
+import { clock, count, duration, money, plural } from "./format.js";
 
 export function useAsync(load, inputs) {
   const [state, setState] = useState({ loading: true });
@@ -116,4 +116,51 @@ export function useRun(id, onEnd, onProgress) {
       onConnection: () => {},
     });
   }, [id]);
+}
+
+const OFTEN = 1000; // milliseconds between looks at what is being indexed
+const SELDOM = 6000;
+
+const IDLE = {
+  busy: "Looking through the folders…",
+  true: "Films are added as they appear.",
+  false: "Watching adds these films, and others as they appear.",
+};
+
+// Which films the library knows, and the watching of the folders.
+export function Folders({ onState }) {
+  const [state, setState] = useState(null);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    let gone = false;
+    let timer = 0;
+    const poll = async () => {
+      const now = await get("/library").catch((error) => { setProblem(error.message); });
+      if (gone) return;
+      if (now) setState(now);
+      if (now && onState) onState(now);
+      timer = setTimeout(poll, now && now.busy ? OFTEN : SELDOM);
+    };
+    poll();
+    return () => { gone = true; clearTimeout(timer); };
+  }, [state && state.watching]);
+  const watch = (on) => post("/library/watch", { on }).then(setState)
+    .catch((error) => setProblem(error.message));
+  if (!state) return problem && html`<p class="problem" role="alert">${problem}</p>`;
+  const { doing, failed } = state;
+  return html`
+    <section class="layers folders" aria-label="Folders" data-busy=${state.busy}>
+      <div class="page-head"><h2>Folders</h2>
+        <span class="muted small">${state.folders.join(", ")}</span><span class="spacer"></span>
+        ${state.watching ? html`<button class="quiet" onClick=${() => watch(false)}>Stop watching</button>`
+          : html`<button onClick=${() => watch(true)}>Watch these folders</button>`}</div>
+      <p role="status">${state.films} of ${plural(state.listed, "film")} can be searched and asked
+        ${state.films > 0 && html`<span class="muted"> · ${clock(state.seconds)}</span>`}</p>
+      ${doing ? html`<p class="muted small">${doing.film}: ${doing.part}, ${doing.job} of ${doing.jobs}
+          ${doing.left != null && ` · about ${duration(doing.left)} left`}</p>
+          <${Bar} value=${(doing.job - 1 + doing.share) / doing.jobs} label="Indexing" />`
+        : html`<p class="muted small">${IDLE[state.busy ? "busy" : state.watching]}</p>`}
+      ${Object.entries(failed).map(([name, why]) => html`<p class="problem">${name}: ${why}</p>`)}
+      ${(problem || state.problem) && html`<p class="problem" role="alert">${problem || state.problem}</p>`}
+    </section>`;
 }

@@ -5,8 +5,7 @@ import { Answer } from "./answer.js";
 import { duration } from "./format.js";
 import { Meter } from "./parts.js";
 import { modelOf, readTrace } from "./run.js";
-import { runRows } from "./rows.js";
-import { Timeline } from "./timeline.js";
+import { Timeline, runRows } from "./timeline.js";
 import { Thumbs, Tree } from "./tree.js";
 
 export function ReplayPage() {

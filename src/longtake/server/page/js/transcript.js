@@ -1,8 +1,7 @@
 // What is said and what is written on screen, beside the film: read, search, select, ask, cut.
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
-import { post } from "./api.js";
-import { clipURL } from "./answer.js";
+import { clipURL, post } from "./api.js";
 import { clock, plural } from "./format.js";
 
 const CHUNK = 40; // lines that are drawn together; far from the view they are empty boxes

@@ -19,32 +19,26 @@ export function useFolded(model, version) {
   return { closed, setClosed, kind, setKind, rows };
 }
 
-// two runs side by side: what both have in common begins at the same height, with gaps where only
-// the other has something
+// two runs side by side: a stage that both have begins at the same height, with gaps where only one
+// has something
 export function aligned(one, other) {
-  const [left, right] = [one, other].map(stagesOf);
-  if (left.length * right.length > 1e6) return [one, other]; // would take seconds
-  // the longest common subsequence of the stages, from the end
-  const common = left.map(() => new Array(right.length + 1).fill(0));
-  common.push(new Array(right.length + 1).fill(0));
-  for (let i = left.length - 1; i >= 0; i -= 1) {
-    for (let j = right.length - 1; j >= 0; j -= 1) {
-      common[i][j] = left[i].name === right[j].name ? common[i + 1][j + 1] + 1
-        : Math.max(common[i + 1][j], common[i][j + 1]);
-    }
+  const [left, right] = [[], []];
+  const rest = stagesOf(other);
+  const level = () => {
+    const height = Math.max(left.length, right.length);
+    for (const list of [left, right]) while (list.length < height) list.push(null);
+  };
+  for (const stage of stagesOf(one)) {
+    const same = rest.findIndex((each) => each.name === stage.name);
+    right.push(...rest.splice(0, Math.max(0, same)).flatMap((each) => each.rows));
+    level();
+    left.push(...stage.rows);
+    if (same >= 0) right.push(...rest.shift().rows);
+    level();
   }
-  const [a, b] = [[], []];
-  for (let [i, j] = [0, 0]; i < left.length || j < right.length;) {
-    const both = i < left.length && j < right.length && left[i].name === right[j].name;
-    const first = both || j >= right.length || (i < left.length && common[i + 1][j] >= common[i][j + 1]);
-    if (first) a.push(...left[i].rows);
-    if (both || !first) b.push(...right[j].rows);
-    if (first) i += 1;
-    if (both || !first) j += 1;
-    while (a.length < b.length) a.push(null);
-    while (b.length < a.length) b.push(null);
-  }
-  return [a, b];
+  right.push(...rest.flatMap((each) => each.rows));
+  level();
+  return [left, right];
 }
 
 // a row that is in no other, with those inside it
