@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 
 import pytest
@@ -88,6 +89,19 @@ def test_a_conversation_shows_drafts_too(ask, monkeypatch):
     assert code == 0
     assert "It leaves from Bremen." in out
     assert "checking: It leaves from Bremen." in shown
+
+
+def test_the_library_shows_drafts_too(film, subtitles, monkeypatch):
+    beside = shutil.copy(film, subtitles.with_suffix(".mp4"))
+    quiet = ["--set", "perception.reader=false", "--set", "perception.listener=none"]
+    assert cli.run(["library", "add", str(beside), *quiet]) == 0
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with serve(answering("It leaves ", "from Bremen.")) as served:
+        words = ["library", "ask", QUESTION, "--method", "lookup", "--model", f"{served.url}#m"]
+        code = cli.run([*words, *quiet])
+    assert code == 0
+    assert "checking: It leaves from Bremen." in sys.stderr.getvalue()
 
 
 def test_a_draft_that_the_film_does_not_hold_is_not_the_answer(ask):

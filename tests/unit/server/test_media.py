@@ -10,7 +10,9 @@ import pytest
 from films import FILMS, Recipe, read_number, x264
 from PIL import Image
 
+from longtake.index.film import Film
 from longtake.server.routes.media import Plan, Playback, PlaybackStreams, plan
+from longtake.types import Line, Segment
 from longtake.video.video import Video
 
 SPOKEN = Recipe("spoken.mkv", count=60, sound_from=0.0)
@@ -112,3 +114,11 @@ def test_the_file_is_served_in_ranges(client, film, options):
     assert answer.status_code == 206
     assert answer.content == data[100:200]
     assert client.get(f"/api/v1/films/{film}/play").json()["mode"] == "direct"
+
+
+def test_text_on_screen_that_was_misread_is_marked(client, film, monkeypatch):
+    read = ["ALL RIGHTS RESERVED.", "po chnge baga by e"]
+    lines = [Line(Segment(n, n + 1.0), text) for n, text in enumerate(read)]
+    monkeypatch.setattr(Film, "known_lines", lambda _: ([], lines))
+    shown = client.get(f"/api/v1/films/{film}/timeline").json()["onscreen"]
+    assert [(each["text"], each["clear"]) for each in shown] == [(read[0], True), (read[1], False)]

@@ -116,8 +116,6 @@ function Group({ film, moments, folded, onPlay }) {
         <span><strong>${clock(each.time)}</strong>
           <span class="muted small"> ${sourcesOf(each.sources)}</span>
           ${each.text && html`<br />${each.described ? `perhaps ${each.text}`
-          <span class="muted small"> ${sourcesOf(each.sources)}</span>
-          ${each.text && html`<br />${each.described ? `perhaps ${each.text}`
             : html`<q>${each.text}</q>`}`}</span></button>`} />`;
 }
 
