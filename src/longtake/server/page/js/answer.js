@@ -68,7 +68,7 @@ export function Watched({ model, version, run, film, cited, about, onCite, onSee
         ${indexing.map(([name, value]) => html`<${Bar} value=${value} label=${name} />`)}</div>`}
       ${status.error && status.state !== "cancelled" && html`<p class="problem" role="alert">
         ${status.error}</p>`}
-      ${live && !answer && html`<${Draft} model=${model} onSeek=${onSeek} />`}
+      ${film && live && !answer && html`<${Draft} model=${model} onSeek=${onSeek} />`}
       <${Answer} answer=${answer} film=${film} run=${model.ended ? run : null} cited=${cited}
         record=${model.ended ? status : {}} disagree=${model.disagree} onCite=${onCite}
         onFollowUp=${onFollowUp}>
