@@ -25,6 +25,8 @@ from longtake.llm.middleware import Traced
 from longtake.llm.probe import probe
 from longtake.llm.structured.ask import ask
 from longtake.llm.structured.schema import Letter
+from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 from longtake.tracing.events import Stream
 from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Question
@@ -139,14 +141,42 @@ def test_a_probe_reports_what_it_found(chat: Chat) -> None:
     assert report.context == 4096
 
 
+@pytest.mark.usefixtures("chat")
+def test_a_session_loads_the_model_that_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_servers", {})
+    Session(SETTINGS, ModelAssignment(("llm=http://127.0.0.1:1/v1#other",))).load_reader()
+    assert not local._servers
+    Session(SETTINGS, ModelAssignment((f"llm={NAME}",))).load_reader()
+    assert len(local._servers) == 1
+
+
+@pytest.mark.parametrize("damage", [False, True])
+@pytest.mark.usefixtures("chat")
+def test_a_beginning_is_restored_in_the_next_process(tmp_path: Path, *, damage: bool) -> None:
+    """The runtime aborts the process if it is given a state that was cut off."""
+    weights = local.LocalWeights(ModelCatalog(SETTINGS).file(NAME), context=512, states=tmp_path)
+    system = say("system", "You answer questions about a film from what is said and shown in it.")
+    cached = []
+    for name in ("Bremen", "Hamburg"):
+        user = say("user", f"Lines:\n<material>\nThe train leaves from {name}.\n</material> Where?")
+        model = local.LocalChat(Card("small"), weights)
+        cached.append(model.complete([system, user], Options(max_tokens=2)).usage.tokens_cached)
+        local._servers.pop(weights)  # as if the process had ended
+        (state,) = tmp_path.iterdir()
+        if damage:
+            state.write_bytes(state.read_bytes()[:1000])
+    assert cached[0] == 0
+    assert (cached[1] > 10) is not damage
+    assert state.stat().st_size > 1000 or damage
+
+
 def test_one_server_is_shared_and_strangers_get_nothing(chat: Chat) -> None:
     chat.complete([say("user", "Hi")], Options(max_tokens=1))
     ModelCatalog(SETTINGS).open(NAME).complete([say("user", "Hi")], Options(max_tokens=1))
     assert len(local._servers) == 1
-    ((server, _),) = local._servers.values()
-    answer = httpx.post(
-        f"{server.listening_address}/v1/chat/completions", json={"messages": []}, trust_env=False
-    )
+    (running,) = local._servers.values()
+    url = f"{running.server.listening_address}/v1/chat/completions"
+    answer = httpx.post(url, json={"messages": []}, trust_env=False)
     assert answer.status_code == 401
 
 
@@ -155,7 +185,7 @@ def test_the_servers_own_key_is_written_nowhere(chat: Chat, tmp_path: Path) -> N
     with stream.active():
         Traced(chat).complete([say("user", "Hi")], Options(max_tokens=1))
     stream.close()
-    ((_, key),) = local._servers.values()
+    key = next(iter(local._servers.values())).key
     assert key not in (tmp_path / "trace.jsonl").read_text()
     assert key not in repr(vars(chat.inner.inner))  # type: ignore[attr-defined]
 

@@ -26,7 +26,7 @@ from longtake.errors import BudgetSpent, ConfigError, LongtakeError
 from longtake.footage.protocol import Footage
 from longtake.llm.budget import Ledger
 from longtake.llm.catalog import ModelCatalog
-from longtake.llm.chat import Chat
+from longtake.llm.chat import Chat, count
 from longtake.llm.middleware import ReplyStore, with_capabilities
 from longtake.methods.base import (
     FULL,
@@ -179,6 +179,12 @@ class Session:
         return Run(
             models, team=team, budget=self.settings.budget, seed=self.seed, ledger=ledger, stop=stop
         )
+
+    def load_reader(self) -> None:
+        """Load the model that reads, if it runs in this process."""
+        name = self.assignment.names(("llm",), pictures=False)["llm"]
+        if name.startswith("local/"):
+            count(self._catalogue().open(name, describer=None, replies=None), "")
 
     def reader(self, *, folder: Path | None = None, stop: Stop | None = None) -> Run:
         """Open the model that reads alone, for work on words that shows it no film.

@@ -103,8 +103,12 @@ class JobWorker:
         self._journal, self._library = journal, library
         self._otel = _otel_sinks(options.otlp) if options.otlp else None
 
-    def warm_up(self) -> None:
+    def warm_up(self, ask: Ask | None = None) -> None:
         """Do nothing: what jobs need is loaded by the first of them."""
+
+    def load(self, ask: Ask) -> None:
+        """Load the model that would read for an ask, if it runs in this process."""
+        open_session(self._options, ask, BudgetSettings()).load_reader()
 
     def do(self, job: Job, listener: JobListener) -> Outcome:
         """Do a job; what goes wrong is part of the outcome."""
@@ -277,9 +281,17 @@ class Engine:
         self._manager: BaseManager | None = None
         self._service: Any = None
 
-    def warm_up(self) -> None:
-        """Start the process; the server need not wait for it."""
-        threading.Thread(target=self._running, name="engine", daemon=True).start()
+    def warm_up(self, ask: Ask | None = None) -> None:
+        """Start the process, and load the model for an ask; the server does not wait for it."""
+
+        def start() -> None:
+            service = self._running()
+            # if the process is gone, the next job starts another one
+            with suppress(EOFError, OSError):
+                if service is not None and ask is not None:
+                    service.load(ask)
+
+        threading.Thread(target=start, name="engine", daemon=True).start()
 
     def do(self, job: Job, listener: JobListener) -> Outcome:
         """Do a job, and wait for its end."""
@@ -392,6 +404,12 @@ class EngineService:
         act = contextvars.Context().run
         run.thread = threading.Thread(target=act, args=[run.work, self._worker], daemon=True)
         run.thread.start()
+
+    def load(self, ask: Ask) -> None:
+        """Load the model for an ask that will probably follow."""
+        # what is wrong with a model is told by the run that asks it
+        with suppress(LongtakeError):
+            self._worker.load(ask)
 
     def news(self, job: str) -> list[News]:
         """What a job has reported since the last call, at least one thing; its end is the last."""

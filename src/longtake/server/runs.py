@@ -222,9 +222,9 @@ class RunPool:
         for thread in self._threads:
             thread.start()
 
-    def warm_up(self) -> None:
-        """Get ready for the first run, which then need not wait."""
-        self._work.warm_up()
+    def warm_up(self, ask: Ask | None = None) -> None:
+        """Get ready for the first run, or for an ask that is being written."""
+        self._work.warm_up(ask)
 
     def start(self, ask: Ask, *, kind: Kind = "ask") -> ServerRun:
         """Queue a run, or join an identical one that is under way."""

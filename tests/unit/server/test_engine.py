@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import errno
 import pickle
+import queue
 import sqlite3
 import threading
 import time
@@ -15,6 +16,7 @@ import pytest
 
 from longtake._util.cancellation import Cancelled, check_stop
 from longtake.errors import BudgetSpent, ConfigError, MediaError, ModelError
+from longtake.runner.session import Session
 from longtake.server import engine
 from longtake.server.engine import Crash, EngineLost, JobWorker, Outcome
 from longtake.server.films import NoSuchFilm, ServedFilms
@@ -100,6 +102,19 @@ def test_an_answer_comes_back_and_its_trace_is_on_disk(pool, ask):
     assert run.record.state == "done"
     assert run.record.usage.calls > 0
     assert b'"answered"' in pool.journal.trace(run.id).read_bytes()
+
+
+def test_a_model_is_loaded_while_a_question_is_written(pool, ask, monkeypatch):
+    loaded = queue.SimpleQueue()
+
+    def load(session):
+        loaded.put(session.assignment.models)
+        raise ModelError("local/small", "unavailable", "told by the run that asks it")
+
+    monkeypatch.setattr(Session, "load_reader", load)
+    for models in (("llm=local/small",), ("llm=local/other",)):
+        pool.warm_up(ask.model_copy(update={"models": models}))
+        assert loaded.get(timeout=PATIENCE) == models
 
 
 def test_indexing_tells_its_progress(pool, ask):

@@ -235,11 +235,14 @@ def test_a_comparison_that_the_queue_cannot_hold_queues_nothing(pool, ask):
         assert run.result(timeout=60).method == "blind"
 
 
-def test_estimates_send_nothing(client, film):
+def test_estimates_send_nothing(client, film, monkeypatch):
     ask = {"film": film, "question": "Why?"}
+    written = []
+    monkeypatch.setattr(RunPool, "warm_up", lambda _, ask: written.append(ask.question))
     body = {"ask": ask, "methods": ["blind", "uniform"]}
     estimates = client.post("/api/v1/estimate", json=body).json()
     assert [each["method"] for each in estimates] == ["blind", "uniform"]
+    assert written == ["Why?"]
     assert client.get("/api/v1/runs").json()["runs"] == []
 
 

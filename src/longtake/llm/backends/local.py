@@ -5,6 +5,9 @@ with a key made for this process: closing the connection is the only way to stop
 how deadlines hold here too. Models with the same file and settings share one server; all are closed
 when the process ends.
 
+The beginning of a prompt, up to the material from a film, is the same for every question. What the
+model made of it is kept on disk: reading it takes seconds, restoring it milliseconds.
+
 A projector is what lets a model see. One that is well-formed but lacks tensors, or whose tensors
 have other shapes, makes the runtime crash; so a pair of files is first loaded in a process of its
 own, once a day.
@@ -13,6 +16,7 @@ own, once a day.
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import re
 import secrets
@@ -33,6 +37,7 @@ from longtake.llm.capabilities import Capabilities, card_with, remembered
 from longtake.llm.catalog import DOWNLOADS, HUB_MODELS, projector_file, weights_file
 from longtake.llm.chat import HERE, Card, Chat, Message, Options, Reply, price_of
 from longtake.llm.http import Endpoint
+from longtake.tracing import events
 
 MAGIC = b"GGUF"
 WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
@@ -78,6 +83,7 @@ class LocalBackend(HereBackend[LocalEntry]):
             slots=max(1, entry.concurrency),
             threads=entry.threads,
             gpu_layers=entry.gpu_layers,
+            states=model.folder / "states",
         )
         capabilities = remembered(model.folder, f"local#{card.model}#{card.revision}")
         capabilities.presume(video="input_video")
@@ -109,6 +115,8 @@ class LocalWeights:
     """0: one per core."""
     gpu_layers: int = -1
     """-1: as many as fit, if the installed runtime supports a GPU."""
+    states: Path | None = None
+    """Where beginnings of prompts are kept; ``None``: nowhere."""
 
 
 class LocalChat:
@@ -139,7 +147,13 @@ class LocalChat:
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask, loading the model first if necessary."""
-        return self._open().complete(messages, options)
+        chat = self._open()
+        beginning = self._first_beginning(messages)
+        is_restored = beginning is not None and beginning.restore()
+        reply = chat.complete(messages, options)
+        if beginning is not None and not is_restored:
+            beginning.save()
+        return reply
 
     def count(self, text: str) -> int | None:
         """Count tokens with the model's own tokenizer."""
@@ -154,29 +168,105 @@ class LocalChat:
         if self._weights.mmproj is not None and self.capabilities.known.vision is None:
             _load_apart(self._card.name, self._weights, self._timeout)
             self.capabilities.learn(vision=True)
-        return _serve(self._card.name, self._weights)
+        running = _serve(self._card.name, self._weights)
+        return f"{running.server.listening_address}/v1", running.key
 
     def _open(self) -> OpenAIChat:
         # threads of one run may ask for the first time together
         with self._lock:
             if self._chat is None:
-                url, key = self.address()
-                endpoint = Endpoint(self._card.name, url, key=key, timeout=self._timeout)
-                self._chat = OpenAIChat(self._card, endpoint, self.capabilities)
+                self._chat = OpenAIChat(self._card, self._endpoint(), self.capabilities)
             return self._chat
 
+    def _endpoint(self) -> Endpoint:
+        url, key = self.address()
+        return Endpoint(self._card.name, url, key=key, timeout=self._timeout)
 
-_servers: dict[LocalWeights, tuple[Any, str]] = {}
+    def _first_beginning(self, messages: Sequence[Message]) -> Beginning | None:
+        """The beginning of the first prompt that the server reads; later ones find it in memory."""
+        weights = self._weights
+        # the runtime keeps no states of models that see, and only one slot is known by its number
+        if weights.states is None or weights.mmproj is not None or weights.slots > 1:
+            return None
+        running = _serve(self._card.name, weights)
+        with _lock:
+            is_first, running.is_unused = running.is_unused, False
+        if not is_first or len(messages) < 2 or messages[0].role != "system":
+            return None
+        head = messages[1].text.partition("<material")[0]
+        text = (messages[0].text, head)
+        version = _runtime().__version__
+        what = repr((self._card.model, self._card.revision, weights.context, version, text))
+        name = hashlib.sha256(what.encode()).hexdigest()[:16]
+        return Beginning(text, self._endpoint(), weights.states, name)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The beginning of a prompt, and what the model made of it on disk."""
+
+    text: tuple[str, str]
+    """The system's turn, and how the user's begins."""
+    endpoint: Endpoint
+    folder: Path
+    name: str
+
+    def restore(self) -> bool:
+        """Have the model know it without reading it, if that was saved."""
+        try:
+            for file in self.folder.glob(f"{self.name}-*"):
+                # the runtime crashes on a file that was cut off, so its name holds its hash
+                if file.name == self._hashed(file):
+                    return self._slot("restore", file.name)
+                file.unlink(missing_ok=True)
+        except (OSError, ModelError) as error:
+            events.note("cache_failed", file=str(self.folder), error=str(error))
+        return False
+
+    def save(self) -> None:
+        """Save it for the next process; the model has just read it."""
+        system, user = self.text
+        turns = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        partial = self.folder / f"{self.name}.{os.getpid()}.partial"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # the rest of the prompt is dropped from memory, so that it is not saved
+            self.endpoint.post("chat/completions", {"messages": turns, "max_tokens": 1})
+            if self._slot("save", partial.name):
+                partial.rename(self.folder / self._hashed(partial))
+        except (OSError, ModelError) as error:
+            partial.unlink(missing_ok=True)
+            events.note("cache_failed", file=str(self.folder), error=str(error))
+
+    def _slot(self, action: str, file: str) -> bool:
+        path = f"../slots/0?action={action}"
+        return self.endpoint.post(path, {"filename": file}).status == 200
+
+    def _hashed(self, file: Path) -> str:
+        with file.open("rb") as opened:
+            return f"{self.name}-{hashlib.file_digest(opened, 'sha256').hexdigest()[:16]}"
+
+
+@dataclass
+class RunningModel:
+    """A server of this process."""
+
+    server: Any
+    key: str
+    is_unused: bool = True
+    """Whether it has read no prompt yet."""
+
+
+_servers: dict[LocalWeights, RunningModel] = {}
 _lock = threading.Lock()
 
 
-def _serve(name: str, weights: LocalWeights) -> tuple[str, str]:
-    """Address and key of the server for these weights, which is started if necessary."""
+def _serve(name: str, weights: LocalWeights) -> RunningModel:
+    """The server for these weights, which is started if necessary."""
     with _lock:
         if weights not in _servers:
             _servers[weights] = _start(name, weights)
-        server, key = _servers[weights]
-        return f"{server.listening_address}/v1", key
+        return _servers[weights]
 
 
 def close_all() -> None:
@@ -188,7 +278,7 @@ def close_all() -> None:
 atexit.register(close_all)
 
 
-def _start(name: str, weights: LocalWeights) -> tuple[Any, str]:
+def _start(name: str, weights: LocalWeights) -> RunningModel:
     # a file that the runtime cannot parse could crash this process, so files are checked first
     _check_files(name, weights.file, weights.mmproj)
     params = _params(weights)
@@ -197,7 +287,7 @@ def _start(name: str, weights: LocalWeights) -> tuple[Any, str]:
     key = secrets.token_urlsafe(24)
     params.api_keys = [key]
     try:
-        return _runtime().Server(params), key
+        return RunningModel(_runtime().Server(params), key)
     except Exception as error:
         detail = f"{weights.file.name} cannot be loaded ({error})"
         raise ModelError(name, "unavailable", detail) from error
@@ -205,7 +295,8 @@ def _start(name: str, weights: LocalWeights) -> tuple[Any, str]:
 
 def _params(weights: LocalWeights) -> Any:
     """The runtime's settings for these weights."""
-    params = _runtime().CommonParams()
+    runtime = _runtime()
+    params = runtime.CommonParams()
     params.model.path = str(weights.file)
     if weights.mmproj is not None:
         params.mmproj.path = str(weights.mmproj)
@@ -217,6 +308,11 @@ def _params(weights: LocalWeights) -> Any:
         params.cpuparams.n_threads = weights.threads
     # memory for displaced prompts, so that agents who take turns keep their prefixes
     params.cache_ram_mib = 1024
+    if weights.states is not None:
+        params.slot_save_path = f"{weights.states}{os.sep}"
+    # an empty prompt before the first one, and the model's header read twice to see what fits where
+    params.warmup = False
+    params.fit_params = any(device["type"] for device in runtime.get_device_info())
     params.enable_reasoning = 0  # thinking would use up the tokens of a reply
     params.ui = False
     # weights are downloaded by us, with a hash, or not at all

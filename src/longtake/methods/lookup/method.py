@@ -171,7 +171,7 @@ class Lookup:
     neighbours: int = 1
     """Passages on either side of a found one."""
     max_words: int = 250
-    """Words that are read for an account."""
+    """Words that are read for an answer without options."""
     max_passages_read: int = 2000
     """Passages whose meaning is compared; if there are more, those that share the most words."""
     max_citations: int = 3
@@ -240,19 +240,16 @@ class Lookup:
         for number in numbers:
             passage = excerpt(footage, queries[0], passages[number])
             found.append(replace(passage, bearing=float(promising[number])))
-        return found
+        if question.options:
+            return found
+        best = sorted(found, key=lambda passage: -passage.bearing)
+        return sorted(fitting(best, self.max_words), key=lambda passage: passage.segment)
 
     def conclude(
         self, footage: Footage, question: Question, found: Sequence[Passage], run: Run
     ) -> Answer:
         """The answer from the passages, or an abstention."""
-        slots: dict[str, Any] = {
-            "question": question,
-            "length": length(footage),
-            # a small model reads best what stands right above the question
-            "passages": numbered(sorted(found, key=lambda passage: passage.bearing)),
-        }
-        proposed = self.propose(question, slots, run)  # 6
+        proposed = self.propose(footage, question, found, run)  # 6
         choice, text = proposed.choice, proposed.text
         if choice is None and (not text or _NOT_TOLD.search(text)):
             return not_found(footage)  # 7
@@ -268,13 +265,20 @@ class Lookup:
         evidence = [cite(passage, share) for passage, share in holders[: self.max_citations]]
         return replace(proposed, text=text).as_answer(evidence=evidence)
 
-    def propose(self, question: Question, slots: Mapping[str, Any], run: Run) -> Guess:
+    def propose(
+        self, footage: Footage, question: Question, found: Sequence[Passage], run: Run
+    ) -> Guess:
         """The letter of an option, or an answer in words; neither if no reply can be read."""
+        # a small model reads best what stands right above the question
+        passages = sorted(found, key=lambda passage: passage.bearing)
+        slots: dict[str, Any] = {"question": question}
         if question.options:
+            slots |= {"length": length(footage), "passages": numbered(passages)}
             chosen = ask(run["llm"], "lookup/choose", Choice, default=Choice(), **slots)
             # small models favour some letters: what they write is right more often than their odds
             return Guess(chosen.choice, odds=self.odds(chosen.choice, slots, run))
-        # plain words: a form would only cost a small model tokens
+        # plain words and short times: forms and numbers would only cost a small model tokens
+        slots["passages"] = [timed(each) for each in passages]
         reply = ask(run["llm"], "lookup/answer", default="", max_tokens=100, draft=ALL, **slots)
         return Guess(text=reply)
 
@@ -609,6 +613,12 @@ def numbered(passages: Sequence[Passage]) -> list[str]:
         f"{number}. [{clock(each.segment.start)}] {each.source}: {each.text}"
         for number, each in enumerate(passages, start=1)
     ]
+
+
+def timed(passage: Passage) -> str:
+    """A passage as a model reads it for a short answer: ``[1:05] onscreen: GO TO ROOM 4``."""
+    minutes, seconds = divmod(int(passage.segment.start), 60)
+    return f"[{minutes}:{seconds:02}] {passage.source}: {passage.text}"
 
 
 def may_tell(question: Question, texts: Sequence[str]) -> bool:

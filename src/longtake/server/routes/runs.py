@@ -232,6 +232,8 @@ def estimate(comparison: Comparison, state: StateParam) -> list[Estimate]:
     names = comparison.methods or (ask.method,)
     for name in names:
         state.pool.check(ask.model_copy(update={"method": name}))
+    # the page asks while a question is written: a model of this machine can be loaded meanwhile
+    state.pool.warm_up(ask)
     # the bounds of a method depend on the length of the film
     film = state.catalog.open(ask.film)
     return estimate_all(state.pool.session(ask), film, question_of(ask), names)
