@@ -178,4 +178,4 @@ class Result:
     models: Mapping[str, str] = field(default_factory=dict)
     """Model name by role."""
     trace: Any = None
-    """The events of the run, for ``longtake replay`` and for plots."""
+    """The events of the run, for ``longtake replay`` and the page."""

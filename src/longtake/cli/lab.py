@@ -53,7 +53,12 @@ MINUTES = click.IntRange(1, 255)
     default=0,
     help="Seed of the first world; 0 to 99 for development, 1000 and up to publish.",
 )
-@click.option("--noise", type=float, hidden=True)
+@click.option(
+    "--noise",
+    type=float,
+    metavar="X",
+    help="Noise of the simulated encoder.  [default: the profile's]",
+)
 @click.option("--encoded", type=PATH, hidden=True)
 @workers(2)
 @on

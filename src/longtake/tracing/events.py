@@ -1,4 +1,4 @@
-"""Trace records: one stream of events feeds the console, the trace file, the meter and the plots.
+"""Trace records: one stream of events feeds the console, the trace file, the meter and the page.
 
 Code inside ``with stream.active():`` can call :func:`emit`, :func:`step` and :func:`note` without
 a reference to the stream. It travels in a context variable, which ``fanout`` carries into its
