@@ -8,6 +8,7 @@ from typing import ClassVar
 import pytest
 
 from longtake.agents.run import Agent, Run
+from longtake.config import BudgetSettings
 from longtake.evals.benchmarks.lab import lab
 from longtake.lab.model import LabChat, parse
 from longtake.llm.chat import HERE, Price
@@ -59,6 +60,20 @@ def test_no_method_uses_more_than_its_estimate(name, worded, world):
         used = solve(method, footage, question, run, check=True).usage
         for figure in ("calls", "frames", "tokens_in", "tokens_out", "cost"):
             assert getattr(used, figure) <= getattr(most, figure), (figure, item.tags["type"])
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_two_calls_end_every_method_in_words(name, world):
+    chat = LabChat(parse("acuity=1"))
+    item = world.items[0].asked
+    team = [Agent(f"agent {number}", chat) for number in (1, 2, 3)]
+    roles = dict.fromkeys(("llm", "captioner", "vlm"), chat)
+    run = Run(roles, team=team, budget=BudgetSettings(calls=2))
+    result = solve(methods.get(name)(), world.source.footage(item.video), item.question, run)
+    assert result.usage.calls <= 2
+    assert result.answer.status in ("answered", "abstained", "budget_spent")
+    if name == "symphony":
+        assert result.answer.status == "budget_spent"
 
 
 @dataclass(frozen=True)

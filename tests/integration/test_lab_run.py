@@ -90,14 +90,16 @@ def test_the_host_that_pictures_go_to_is_named(run, monkeypatch):
     assert "will be sent to far.invalid" in err
 
 
-def test_prompts_are_passed_on(run, tmp_path):
-    (tmp_path / "baselines").mkdir()
-    (tmp_path / "baselines" / "blind.md").write_text("$question\n\n$manner " + "padding " * 1000)
-    arguments = (*SMALL, "--method", "blind", "--json")
-    spent = [
-        json.loads(run(*arguments, *more)[1])["tokens"] for more in ((), ("--prompts", tmp_path))
-    ]
-    assert spent[1] > spent[0] + 500
+def test_prompts_are_passed_on(run, tmp_path, monkeypatch):
+    given = []
+
+    def unasked(solver, *_, **__):
+        given.append(solver.session.prompts)
+        raise ModelError("x", "unavailable", "not asked here")
+
+    monkeypatch.setattr(experiment, "evaluate", unasked)
+    run(*SMALL, "--method", "blind", "--prompts", tmp_path)
+    assert given == [tmp_path]
 
 
 def test_a_model_named_for_one_role_leaves_the_others_simulated(run):
@@ -156,10 +158,9 @@ def one_index(films, monkeypatch):
     monkeypatch.setenv("LONGTAKE_CACHE", str(films / "cache"))
 
 
+@pytest.mark.campaign
 @pytest.mark.usefixtures("one_index")
-@pytest.mark.parametrize(
-    "method", ["uniform", pytest.param("videoagent", marks=pytest.mark.campaign)]
-)
+@pytest.mark.parametrize("method", ["uniform", "videoagent"])
 def test_the_film_and_its_script_give_the_same_answers(films, method):
     """Slow: a film of two minutes is made and indexed."""
     drawn, encoded = lab([4], 2, 6), lab([4], 2, 6, films=films)
@@ -214,15 +215,3 @@ def test_all_methods_side_by_side(films, run):
     assert {"uniform", "search", "auto"} <= right, rows
     for name in right:
         assert all(0 <= cited["start"] <= 120 for cited in rows[name]["evidence"])
-
-
-@pytest.mark.usefixtures("one_index")
-def test_a_budget_ends_each_method_by_itself(films, run):
-    """Slow: it indexes two minutes for every method."""
-    limited = [*SIMULATED, "--max-calls", "2"]
-    code, out, err = run("compare", films / "4_2" / "film.mp4", "Who lifts it?", *limited, "--json")
-    assert code == 0, err
-    statuses = {row["method"]: row["status"] for row in json.loads(out)["results"]}
-    assert set(statuses) == set(methods.names())
-    assert set(statuses.values()) <= {"answered", "abstained", "budget_spent"}
-    assert statuses["symphony"] == "budget_spent"

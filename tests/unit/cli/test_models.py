@@ -191,13 +191,3 @@ def test_what_cannot_be_pulled_is_one_line(arguments: list[str], complaint: str)
 
 def invoke(*arguments: str) -> Result:
     return CliRunner().invoke(root, arguments, catch_exceptions=False)
-
-
-@pytest.mark.parametrize(
-    "command", ["models list", "models probe", "models pull", "cache list", "cache clear"]
-)
-def test_subcommands_have_help_with_an_example(run, command):
-    code, text, _ = run(*command.split(), "--help")
-    assert code == 0
-    assert "Example:" in text
-    assert f"longtake {command}" in text.partition("Example:")[2]

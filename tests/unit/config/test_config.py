@@ -98,15 +98,6 @@ def test_the_former_name_of_a_field_still_works():
         overlay(Renamed(), {"": 4}, source="a file")
 
 
-def test_a_cache_may_be_without_limit():
-    assert load(assignments=["cache.limit_gb=inf"]).cache.limit_gb == float("inf")
-
-
-def test_prices_stay_the_users_own():
-    with pytest.raises(ConfigError, match="not taken from a working folder"):
-        merge([Layer({"models": {"x": {"price_in": 1.0}}}, "longtake.toml", trusted=False)])
-
-
 @pytest.mark.parametrize(
     ("values", "says"),
     [
@@ -163,7 +154,7 @@ def test_a_working_folder_cannot_redirect_what_is_trusted():
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("a.b=3", {"a": {"b": 3}}),
+        ("a.b = 3", {"a": {"b": 3}}),
         ("a=true", {"a": True}),
         ("a=plain words", {"a": "plain words"}),
         ('a="x=y"', {"a": "x=y"}),
@@ -175,7 +166,7 @@ def test_assignments(text, value):
     assert parse_assignment(text) == value
 
 
-@pytest.mark.parametrize("text", ["a", "=3", "a..b=3", ".a=3"])
+@pytest.mark.parametrize("text", ["a", "=3", "a..b=3", ".a=3", "a\nb=3"])
 def test_bad_assignments(text):
     with pytest.raises(ConfigError, match="write key=value"):
         parse_assignment(text)

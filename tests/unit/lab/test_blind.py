@@ -6,12 +6,13 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 
+import pytest
+
 from longtake.lab.film import make_world
 from longtake.types import LETTERS
 
 MINUTES = 20  # short films have the fewest candidates for wrong options
 FIRST_SEED = 100  # neither development's nor published
-QUESTIONS = 2000
 CHANCE = 0.25
 LEVEL = 0.05
 LEAST = 20
@@ -106,8 +107,9 @@ def better_than_chance(worlds):
     return found
 
 
-def test_no_blind_strategy_beats_chance():
-    assert better_than_chance(asked(QUESTIONS)) == {}
+@pytest.mark.parametrize("least", [600, pytest.param(2000, marks=pytest.mark.campaign)])
+def test_no_blind_strategy_beats_chance(least):
+    assert better_than_chance(asked(least)) == {}
 
 
 def leaking(question):
@@ -119,5 +121,5 @@ def leaking(question):
 
 
 def test_the_strategies_find_a_leak():
-    worlds = [[leaking(question) for question in world] for world in asked(QUESTIONS // 4)]
+    worlds = [[leaking(question) for question in world] for world in asked(500)]
     assert better_than_chance(worlds)["number 2 of 4", "count"] == 1.0

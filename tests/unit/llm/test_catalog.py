@@ -220,7 +220,3 @@ def test_weights_that_are_not_there_say_how_to_get_them(tmp_path: Path) -> None:
 def test_names_with_dots_can_be_set_on_the_command_line() -> None:
     layer = Layer(config.parse_assignment('models."local/qwen2.5-1.5b".threads=3'), "--set")
     assert merge([layer]).models["local/qwen2.5-1.5b"].threads == 3
-    assert config.parse_assignment("cache.limit_gb = 5") == {"cache": {"limit_gb": 5}}
-    for wrong in ("x", "=3", "a..b=3", "a\nb=3"):
-        with pytest.raises(ConfigError, match="write key=value"):
-            config.parse_assignment(wrong)
