@@ -198,7 +198,7 @@ def literals(value: ast.expr) -> list[str]:
     return [text for text in texts if SAYS_SOMETHING.search(text)]
 
 
-@pytest.mark.parametrize("room", ["methods", "steps"])
+@pytest.mark.parametrize("room", ["methods", "agents"])
 def test_every_word_a_model_reads_is_in_a_prompt_file(room: str) -> None:
     found = [
         words for path in sorted((SOURCE / room).rglob("*.py")) for words in words_in_code(path)
