@@ -73,11 +73,6 @@ def test_through_the_server_a_model_says_what_it_says_in_the_process(url):
             )
 
 
-def test_the_server_knows_no_questions_and_still_answers(url):
-    question = next(q for q in WORLD.questions if q.kind == "needle")
-    assert answered(client(url), question, FOOTAGE.at([question.evidence[0].middle])) == (True, 3)
-
-
 def test_a_request_may_name_its_own_model(url):
     question = next(q for q in WORLD.questions if q.kind == "needle")
     blind = client(url, "lab/acuity=0")
@@ -192,15 +187,6 @@ def test_the_command_says_where_it_serves_as_json():
     with lab_serve("--model", "acuity=1", "--json") as out:
         served = json.loads("".join(out.readline() for _ in range(5)))
         assert served["model"] == f"{served['url']}#lab/acuity=1"
-
-
-def test_pictures_arrive_as_they_were_sent(url):
-    frame = FOOTAGE.at([120.0], width=256)[0]
-    said = [
-        chat.complete([say("user", "Describe.", Image(frame))], Options()).text
-        for chat in (client(url), LabChat(SHARP))
-    ]
-    assert said[0] == said[1]
 
 
 def streamed(url, body):
