@@ -31,10 +31,10 @@ class SceneFootage(TestFootage):
     """
 
     def __init__(self, scenes: Sequence[str], *, length: int = 10, speech=(), onscreen=()):
-        super().__init__(len(scenes) * length, lines=speech)
+        super().__init__(len(scenes) * length, lines=speech, onscreen=onscreen)
         self.length = length
         self.encoder.thresholds["scene"] = 0.5
-        self._scenes, self._onscreen = list(scenes), list(onscreen)
+        self._scenes = list(scenes)
         self._axes = {word: axis for axis, word in enumerate(dict.fromkeys(scenes))}
 
     def embeddings(self):
@@ -49,11 +49,6 @@ class SceneFootage(TestFootage):
 
     def meanings(self, texts):
         return self.encode(texts)
-
-    def onscreen(self, within=None):
-        return [
-            line for line in self._onscreen if within is None or line.segment.overlap(within) > 0
-        ]
 
     def scene(self, number: int) -> Segment:
         return Segment(number * float(self.length), (number + 1) * float(self.length))

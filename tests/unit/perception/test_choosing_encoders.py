@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 
-import numpy as np
 import pytest
 import tinymodels
 from films import FILMS
@@ -15,7 +13,6 @@ from longtake.algorithms.partition import EventPartition
 from longtake.config import PerceptionSettings, Settings, load
 from longtake.errors import ConfigError
 from longtake.index.film import Film
-from longtake.index.search import search
 from longtake.index.store import Store
 from longtake.perception.cards import CARDS
 from longtake.perception.efficientnet import EfficientNetLite2
@@ -23,59 +20,9 @@ from longtake.perception.encoders import card_folder
 from longtake.perception.loader import PerceptionModels
 
 
-class Redness:
-    """A plug-in encoder: how red a picture is, and whether a text says so."""
-
-    name = "redness"
-    key = "redness:1"
-    dim = 2
-    size = 36
-    logit_scale = None
-
-    def __init__(self, setup):
-        self.setup = setup
-        self.thresholds = {}
-
-    def images(self, frames):
-        means = np.array([frame.pixels.mean(axis=(0, 1)) for frame in frames]).reshape(-1, 3)
-        rows = np.stack([means[:, 0], means[:, 1:].mean(axis=1) + 1], axis=1).astype(np.float32)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    def texts(self, texts):
-        return np.array([[1.0, 0.0] if "red" in t else [0.0, 1.0] for t in texts], np.float32)
-
-
-@pytest.fixture
-def plugin(tmp_path, monkeypatch):
-    """An installed package, as far as its metadata goes, whose entry point is the class above."""
-    folder = tmp_path / "site"
-    info = folder / "redness-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: redness\nVersion: 1.0\n")
-    entry = "[longtake.encoders]\nredness = redness_plugin:Redness\n"
-    (info / "entry_points.txt").write_text(entry)
-    (folder / "redness_plugin.py").write_text(
-        "from unit.perception.test_choosing_encoders import Redness\n"
-    )
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(registry.encoders, "_plugins_read", False)
-    yield
-    sys.modules.pop("redness_plugin", None)
-
-
 def film_with(film_folder, tmp_path, **perception):
     settings = Settings(perception=PerceptionSettings(listener="none", reader=False, **perception))
     return Film(FILMS[0].make(film_folder), Store(tmp_path / "cache"), settings)
-
-
-def test_an_encoder_of_another_package_is_used_for_search(plugin, film_folder, tmp_path):
-    film = film_with(film_folder, tmp_path, images="redness")
-    hits = search(film, "something red").hits
-    redness = film.embeddings() @ film.encode(["red"])[0]
-    assert film.embeddings().shape == (len(film.times), 2)
-    assert hits[0].time == pytest.approx(film.times[redness.argmax()])
-    assert film.senses.images.setup.name == "redness"
-    assert "redness:1" in str([layer.key for layer in film.pictures.layers()])
 
 
 def test_the_encoder_that_finds_changes_is_chosen_by_its_own_setting(
