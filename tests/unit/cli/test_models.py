@@ -52,13 +52,6 @@ def test_probe_reports_on_an_endpoint() -> None:
     assert report["context"] == 32768
 
 
-def test_probe_tells_blind_from_seeing_and_free_text_from_json() -> None:
-    with serve(lambda _: completion("I think it is a horse, in red.")) as served:
-        ran = invoke("models", "probe", f"{served.url}#m", "--json")
-    report = json.loads(ran.stdout)
-    assert (report["json_schema"], report["vision"], report["context"]) == (False, False, None)
-
-
 @pytest.mark.parametrize("dropped", [True, False])
 def test_probe_notices_a_server_that_leaves_pictures_out(dropped: bool) -> None:
     """As ``transformers serve`` does for text models."""

@@ -1,13 +1,17 @@
-"""Uniform sampling beside a method: as many frames, at most as many as fit one call."""
+"""Uniform sampling beside a method, and the profile of runs that are recorded."""
 
 from __future__ import annotations
 
 import pytest
 
 from longtake.config import AnswerSettings, Settings
+from longtake.errors import RunError
+from longtake.evals import report
+from longtake.evals.benchmarks import load
 from longtake.evals.benchmarks.lab import lab
 from longtake.evals.experiment import frames_in_one_call, with_profile_model
 from longtake.evals.runner import Solver, answer_one
+from longtake.lab.profile import PROFILE
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 
@@ -31,3 +35,30 @@ def test_uniform_is_given_what_one_call_can_hold(benchmark):
     most = frames_in_one_call(session, benchmark)
     assert shown(session, benchmark, most) == most
     assert most <= shown(session, benchmark, 2 * most) < 1.2 * most
+
+
+SMALL = {"seeds": "7", "minutes": "20", "questions": "20"}
+
+
+@pytest.mark.parametrize("options", [SMALL, {**SMALL, "profile": "lab-3"}])
+def test_options_of_a_recorded_run_name_no_profile(options):
+    recorded = load("lab", None, SMALL)
+    assert recorded.settings["profile_hash"] == PROFILE.hash
+    spec = {"name": "lab", "options": options, **recorded.settings}
+    assert report.recorded_options(spec) == SMALL
+
+
+@pytest.mark.parametrize("edition", ["lab-1", "lab-2"])
+def test_a_run_on_an_earlier_edition_is_refused(edition):
+    with pytest.raises(RunError, match=f"{edition}; score it with the version that ran it"):
+        report.recorded_options({"name": "lab", "options": SMALL, "profile": edition})
+
+
+def test_simulated_models_are_those_of_the_profile():
+    models = ("vlm=lab/acuity=0.6", "llm=lab/profile=lab-3,seed=2")
+    assignment = with_profile_model(ModelAssignment(models), "videoagent")
+    assert assignment.models[0] == "lab/profile=lab-3"
+    assert "vlm=lab/profile=lab-3,acuity=0.6" in assignment.models
+    assert "llm=lab/profile=lab-3,seed=2" in assignment.models
+    elsewhere = ("http://lab/x",)
+    assert with_profile_model(ModelAssignment(elsewhere), "videoagent").models == elsewhere

@@ -11,7 +11,6 @@ from longtake.evals.benchmarks import BenchmarkQuestion, LabelledQuestion
 from longtake.evals.scoring import (
     Difference,
     accuracy,
-    by_tag,
     clustered_error,
     correct,
     mcnemar,
@@ -89,17 +88,6 @@ def test_a_paired_difference_is_antisymmetric_and_inside_its_interval(rows):
     assert one.p == two.p
     assert one.low <= one.high
     assert paired(first, first, videos).value == 0.0
-
-
-def test_by_tag():
-    items = [
-        LabelledQuestion(
-            BenchmarkQuestion(str(i), "v", Question("?", ("a", "b"))), "A", {"type": "xy"[i % 2]}
-        )
-        for i in range(4)
-    ]
-    rates = by_tag(items, [True, False, True, True], "type")
-    assert (rates["x"].value, rates["y"].value) == (1.0, 0.5)
 
 
 def test_no_questions_give_no_difference_and_no_nan():

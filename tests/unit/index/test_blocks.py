@@ -8,7 +8,7 @@ from scenes import lengths, make_scenes
 
 from longtake.algorithms.partition import EventPartition
 from longtake.algorithms.shots import tile_colours
-from longtake.index.film import Film, _measure, measured, partition, sample_times
+from longtake.index.film import Film, measured, partition, sample_times
 from longtake.index.store import Store
 from longtake.video import decode
 from longtake.video.packets import PacketTable
@@ -67,15 +67,6 @@ def test_the_second_time_nothing_is_decoded_and_nothing_computed(scenes, store, 
     assert {name: z.tolist() for name, z in again.cues.items()} == {
         n: z.tolist() for n, z in first.cues.items()
     }
-
-
-def test_two_films_at_once_build_once(scenes, store, monkeypatch):
-    made = film(scenes, store)
-    built = []
-    monkeypatch.setattr("longtake.index.film._measure", lambda *a: built.append(1) or _measure(*a))
-    measured(made, EventPartition())
-    measured(film(scenes, store), EventPartition())
-    assert built == [1]
 
 
 def test_at_most_so_many_frames_and_their_true_times(scenes, store):

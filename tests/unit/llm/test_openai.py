@@ -23,7 +23,7 @@ from longtake.llm.chat import (
     Unsupported,
     say,
 )
-from longtake.llm.http import Endpoint, is_loopback
+from longtake.llm.http import Endpoint, is_loopback, normalize_host
 from longtake.types import Frame
 
 HELLO = [say("system", "Be brief."), say("user", "Hello?")]
@@ -324,3 +324,10 @@ def test_a_proxy_in_the_environment_never_sees_loopback(monkeypatch: pytest.Monk
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
         assert chat_at(served.url).complete(HELLO, Options()).text == "direct"
+
+
+def test_names_are_compared_in_one_form() -> None:
+    assert normalize_host("API.Example.") == normalize_host("api.example:443") == "api.example"
+    assert normalize_host("[2001:DB8::1]:443") == normalize_host("2001:db8::1") == "2001:db8::1"
+    assert normalize_host("bücher.example") == normalize_host("xn--bcher-kva.example")
+    assert normalize_host("::ffff:192.0.2.1") == "192.0.2.1"

@@ -6,7 +6,8 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longtake.llm.structured.reader import UnreadableReply, parse_reply, split_thinking
+from longtake.llm.chat import Reply, ToolCall
+from longtake.llm.structured.reader import UnreadableReply, clean_text, parse_reply, split_thinking
 from longtake.llm.structured.schema import (
     Brief,
     Letter,
@@ -229,3 +230,16 @@ def test_deep_json_is_unreadable_and_never_exhausts_the_stack() -> None:
             for kind in (Guess, Wishes):
                 with pytest.raises(UnreadableReply):
                     parse_reply(left * depth + '"A"' + right * depth, kind, QUESTION)
+
+
+def test_lone_surrogates_are_replaced_and_nothing_else_is() -> None:
+    assert clean_text("a \ud83d b \udc00") == "a � b �"
+    assert clean_text("é 😀 \x00 ‮") == "é 😀 \x00 ‮"
+
+
+def test_a_reply_is_clean_whoever_makes_it() -> None:
+    half = json.loads('"\\ud83d"')
+    reply = Reply(f"B {half}", thinking=half, tool_calls=(ToolCall("1", "look", half),))
+    for text in (reply.text, reply.thinking, reply.tool_calls[0].arguments):
+        text.encode()
+        assert "�" in text
