@@ -1,27 +1,74 @@
-"""LVAgent's discussion, line by line, with agents that say what they are told to."""
+"""LVAgent beside its paper, with agents that say what they are told to."""
 
 from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
-from support.discussing import FOOTAGE, LOW_BOB, NAMES, OPEN, QUESTION, cards, play, talk
+from hypothesis import given
+from hypothesis import strategies as st
 from support.footages import TestFootage
+from support.listening import listening
 from support.patience import PATIENCE
+from support.talking import TalkingFootage, Team
 
 from longtake.agents.run import Agent, Run
+from longtake.agents.team import Opinion, majority, prune, tally
+from longtake.algorithms import sampling
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
+from longtake.evals import selection
+from longtake.footage.look import clip_scorer
 from longtake.llm.backends.scripted import ScriptedChat
-from longtake.llm.chat import Card, Options
-from longtake.methods.lvagent.method import LVAgent
+from longtake.llm.chat import Card, Options, Reply
+from longtake.llm.structured.ask import ReplyForm
+from longtake.methods.base import configure
+from longtake.methods.lvagent.method import AgentReasonReply, LVAgent
+from longtake.perception.minilm import MeanPooling
 from longtake.runner.session import solve
-from longtake.types import Line, Segment
+from longtake.tracing.events import ScoresSet
+from longtake.types import Line, Question, Segment
+
+QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))
+OPEN = Question("What is thrown?")
+FOOTAGE = TalkingFootage([("cat", 200), ("dog", 200), ("car", 200)])
+NAMES = ("ann", "bob", "cid")
+
+
+def cards(**points: int) -> dict[str, dict[str, int]]:
+    """Every judge gives the same scores."""
+    return dict.fromkeys(points, points)
+
+
+LOW_BOB = cards(ann=9, bob=2, cid=5)
+
+
+def play(
+    team: Team, method: LVAgent | None = None, question: Question = QUESTION, footage: Any = FOOTAGE
+) -> Any:
+    with listening() as heard:
+        answer = solve(method or LVAgent(), footage, question, Run({}, team=team.agents)).answer
+    return answer, heard
+
+
+def talk(
+    answers: Mapping[str, Sequence[str | None]],
+    scores: Mapping[str, Mapping[str, int]],
+    **more: Any,
+) -> Team:
+    return Team(answers, scores, **more)
+
 
 # ---- action: equation 6, and "exceeds half of the total number of agents"
+
+
+# ==== discussion, line by line
 
 
 def test_two_of_three_agree_and_the_first_round_ends_it():
@@ -281,3 +328,451 @@ def test_subtitles_are_cut_to_those_nearest_to_the_moments_shown():
 def frames_of(footage: TestFootage) -> list[int]:
     """The moments of the latest look."""
     return [int(time) for time in footage.shown[-16:]]
+
+
+SIX = TalkingFootage(
+    [("cat", 100), ("cat", 100), ("dog", 100), ("dog", 100), ("car", 100), ("boat", 100)]
+)
+
+
+# ==== perception and selection, equation by equation
+
+
+def perceived(
+    team: Team, method: LVAgent | None = None, question: Question = QUESTION, footage: Any = SIX
+) -> Any:
+    with listening() as heard:
+        solve(method or LVAgent(), footage, question, Run({}, team=team.agents))
+    return heard
+
+
+# ---- selection: equation 1
+
+
+def test_the_pseudo_label_is_what_most_say_and_ties_all_count():
+    assert selection.pseudo_labels(["A", "A", "B"]) == {"A"}
+    assert selection.pseudo_labels(["A", "B", None]) == {"A", "B"}
+    assert selection.pseudo_labels([None, None]) == frozenset()
+
+
+def test_equation_1_agreement_with_the_pseudo_label():
+    votes = {
+        "ann": ["A", "B", "C", None],
+        "bob": ["A", "B", "A", None],
+        "cid": ["B", None, "B", None],
+    }
+    found = selection.agreement(votes)
+    # labels: A; B; A, B and C; none
+    assert found == {
+        "ann": [True, True, True, False],
+        "bob": [True, True, True, False],
+        "cid": [False, False, True, False],
+    }
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from("abcdef"),
+        st.lists(st.sampled_from(["A", "B", None]), min_size=3, max_size=3),
+        min_size=1,
+    )
+)
+def test_somebody_agrees_wherever_anybody_answers(votes):
+    found = selection.agreement(votes)
+    for question in range(3):
+        answered = any(given[question] is not None for given in votes.values())
+        assert any(row[question] for row in found.values()) == answered
+        assert all(
+            not row[question] for name, row in found.items() if votes[name][question] is None
+        )
+
+
+# ---- stage 1: equation 2
+
+
+def test_each_agent_has_a_preview_of_four_random_frames_of_its_own():
+    first, second = (Team({"ann": ["A"], "bob": ["A"], "cid": ["A"]}, {}) for _ in range(2))
+    perceived(first)
+    perceived(second)
+    shown = first.times("lvagent/gate")
+    assert all(len(times) == 4 and times == sorted(times) for times in shown)
+    assert len({tuple(times) for times in shown}) == 3
+    assert sorted(first.times("lvagent/gate")) == sorted(second.times("lvagent/gate")), (
+        "the same in another run"
+    )
+    assert sorted(first.times("lvagent/gate")) == sorted(first.times("lvagent/key"))
+
+
+def test_who_says_yes_watches_sixteen_frames_of_the_whole_film_and_needs_no_key():
+    team = Team(
+        {"ann": ["A", "A", "A"], "bob": ["B", "B"], "cid": ["C"]},
+        {n: {"ann": 9, "bob": 5, "cid": 1} for n in ("ann", "bob", "cid")},
+        whole=True,
+    )
+    perceived(team)
+    shown = team.times("lvagent/answer")
+    stretches = np.array_split(np.arange(600), 16)
+    for times in shown:
+        assert all(time in stretch for time, stretch in zip(times, stretches, strict=True))
+    assert team.calls("lvagent/gate") == 3, "asked in the first round only"
+    assert team.calls("lvagent/key") == team.calls("lvagent/key_again") == 0
+    assert shown[0] != shown[3] != shown[5], "drawn anew each round"
+
+
+def test_agents_that_watch_the_whole_film_may_draw_their_own_frames():
+    for own in (False, True):
+        team = Team({"ann": ["A"], "bob": ["B"], "cid": ["B"]}, {}, whole=True)
+        perceived(team, LVAgent(own_frames=own))
+        ann, bob, cid = team.times("lvagent/answer")
+        assert (ann == bob == cid) is not own
+
+
+def test_as_printed_everybody_looks_for_new_key_information_in_later_rounds():
+    for again, keys in ((True, 0), (False, 2)):
+        answers = {"ann": ["A", "A"], "bob": ["B", "B"], "cid": ["C", "A"]}
+        points = {"ann": 9, "bob": 2, "cid": 5}
+        scores = {"ann": points, "bob": points, "cid": points}
+        team = Team(answers, scores, whole=True)
+        perceived(team, LVAgent(whole_again=again))
+        assert team.calls("lvagent/key_again") == keys
+
+
+def test_an_unread_gate_means_the_whole_film_and_an_unread_key_is_the_question():
+    team = Team({"ann": ["A"]}, {}, mute=("lvagent/gate",))
+    perceived(team)
+    assert len(team.times("lvagent/answer")[0]) == 16
+    assert team.calls("lvagent/key") == 0
+    keyless = Team({"ann": ["A"]}, {}, mute=("lvagent/key",))
+    heard = perceived(keyless)
+    assert [event.label for event in heard.of(ScoresSet)] == ["chunks: What is thrown?"]
+
+
+def test_a_film_of_96_pictures_is_watched_whole_unasked():
+    class Short(TestFootage):
+        native_frames = 96
+
+    class Longer(TestFootage):
+        native_frames = 97
+
+    short, longer = Team({"ann": ["A"]}, {}), Team({"ann": ["A"]}, {})
+    perceived(short, footage=Short(300))
+    perceived(longer, footage=Longer(300))
+    assert (short.calls("lvagent/gate"), short.calls("lvagent/key")) == (0, 0)
+    assert (longer.calls("lvagent/gate"), longer.calls("lvagent/key")) == (1, 1)
+    asked = Team({"ann": ["A"]}, {})
+    perceived(asked, LVAgent(native_whole=False), footage=Short(300))
+    assert asked.calls("lvagent/gate") == 1
+    assert TestFootage(3).native_frames is None
+
+
+# ---- stage 2: equations 3 and 4
+
+
+def test_key_information_is_cut_to_its_words():
+    team = Team({"ann": ["A"]}, {})
+    heard = perceived(team, LVAgent(key_words=3))
+    assert "At most 3 words" in team.told("lvagent/key")[0]
+    assert [event.label for event in heard.of(ScoresSet)] == ["chunks: ann looks for"]
+
+
+# ---- stage 3: equation 5
+
+
+def test_chunks_are_equal():
+    assert sampling.equal_chunks(12.0, 3) == [Segment(0, 4), Segment(4, 8), Segment(8, 12)]
+
+
+def test_random_frames_are_different_ascending_and_all_where_few():
+    assert sampling.draw([3, 1, 2], 16, Random(0)) == [1, 2, 3]
+    some = sampling.draw(range(100), 16, Random(0))
+    assert len(set(some)) == 16
+    assert some == sorted(some)
+
+
+def test_similarities_are_spread_over_the_chunks_of_the_film():
+    assert sampling.minmax(np.array([0.2, 0.3, 0.6])) == pytest.approx([0, 0.25, 1])
+    assert sampling.minmax(np.full(3, 0.7)).tolist() == [0.5, 0.5, 0.5]
+
+
+def test_a_known_scale_is_kept_to():
+    assert sampling.between(np.array([0.1, 0.2, 0.3, 0.9]), 0.2, 0.4) == pytest.approx(
+        [0, 0, 0.5, 1]
+    )
+
+
+def test_equation_5_is_the_mean_of_two_calibrated_similarities():
+    similarity = np.array([[0.2, 0.5], [0.3, 0.1], [0.6, 0.3]])
+    assert sampling.chunk_scores(similarity) == pytest.approx(
+        [(0 + 1) / 2, (0.25 + 0) / 2, (1 + 0.5) / 2]
+    )
+    assert sampling.chunk_scores(similarity, (0.1, 0.6)) == pytest.approx(
+        [(0.2 + 0.8) / 2, (0.4 + 0) / 2, (1 + 0.4) / 2]
+    )
+
+
+def test_equation_5_as_printed_is_the_sum():
+    similarity = np.array([[0.2, 0.5], [0.6, 0.3]])
+    assert sampling.chunk_scores(similarity, calibrate=False) == pytest.approx([0.7, 0.9])
+
+
+def test_chunks_above_the_threshold_else_the_best():
+    assert sampling.chosen_chunks([0.81, 0.8, 0.95], 0.8) == [0, 2]
+    assert sampling.chosen_chunks([0.1, 0.8, 0.3], 0.8) == [1]
+    assert sampling.chosen_chunks([0.9, 0.99, 0.95], None) == [1]
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=1, max_size=8))
+def test_scores_lie_in_0_to_1_and_something_is_always_chosen(pairs):
+    scores = sampling.chunk_scores(np.array(pairs))
+    assert ((scores >= 0) & (scores <= 1)).all()
+    assert sampling.chosen_chunks(scores, 0.8)
+    assert set(sampling.chosen_chunks(scores, 0.8)) >= {int(np.argmax(scores))}
+
+
+def test_the_drawn_frames_of_every_chunk_that_passes_are_shown():
+    team = Team({"ann": ["A"]}, {})
+    heard = perceived(team, question=Question("What does the dog throw?", QUESTION.options))
+    (scores,) = heard.of(ScoresSet)
+    assert [round(segment.start) for segment in scores.segments] == [0, 100, 200, 300, 400, 500]
+    passed = [number for number, value in enumerate(scores.values) if value > 0.8]
+    assert passed == [2, 3], "the dog"
+    (times,) = team.times("lvagent/answer")
+    assert len(times) == 32
+    assert [sum(a <= time < a + 100 for time in times) for a in range(0, 600, 100)] == [
+        0,
+        0,
+        16,
+        16,
+        0,
+        0,
+    ]
+
+
+def test_below_the_threshold_the_best_chunk_alone():
+    team = Team({"ann": ["A"]}, {})
+    perceived(team, LVAgent(threshold=1.0))
+    (times,) = team.times("lvagent/answer")
+    assert len(times) == 16
+    assert len({time // 100 for time in times}) == 1
+
+
+def test_one_draw_serves_all_agents_of_a_round():
+    team = Team({"ann": ["A"], "bob": ["A"], "cid": ["A"]}, {})
+    perceived(team)
+    assert len({tuple(times) for times in team.times("lvagent/answer")}) == 1
+
+
+def test_the_question_is_compared_as_well():
+    about_cats = Question("What does the cat cat cat cat throw?", QUESTION.options)
+    with_it, without = Team({"ann": ["A"]}, {}), Team({"ann": ["A"]}, {})
+    both = perceived(with_it, question=about_cats).of(ScoresSet)[0].values
+    alone = (
+        perceived(without, LVAgent(question_term=False), question=about_cats)
+        .of(ScoresSet)[0]
+        .values
+    )
+    assert alone[0] < 0.1 < 0.4 < both[0] < 0.6, "the key says dog, the question cat"
+
+
+def test_the_ends_of_the_scale_come_from_the_card_where_it_names_them():
+    footage = TalkingFootage([("cat", 300), ("dog", 300)])
+    footage.encoder.thresholds = {"chunk_low": 0.0, "chunk_high": 2.0}
+    values = perceived(Team({"ann": ["A"]}, {}), footage=footage).of(ScoresSet)[0].values
+    assert max(values) < 0.6, "half of the scale at most"
+    spread = (
+        perceived(Team({"ann": ["A"]}, {}), LVAgent(calibration="minmax"), footage=footage)
+        .of(ScoresSet)[0]
+        .values
+    )
+    assert max(spread) > 0.7
+
+
+def test_as_printed_no_chunk_of_a_weak_encoder_passes_or_all_of_a_strong_one_do():
+    """Why calibration is needed: 0.8 on a raw sum depends on the encoder more than on the chunk."""
+    weak = np.array([[0.21, 0.24], [0.31, 0.28], [0.19, 0.22]])  # cosines as CLIP gives them
+    assert sampling.chosen_chunks(sampling.chunk_scores(weak, calibrate=False), 0.8) == [1]
+    assert sampling.chosen_chunks(sampling.chunk_scores(weak + 0.4, calibrate=False), 0.8) == [
+        0,
+        1,
+        2,
+    ]
+    assert (
+        sampling.chosen_chunks(sampling.chunk_scores(weak), 0.8)
+        == sampling.chosen_chunks(sampling.chunk_scores(weak + 0.4), 0.8)
+        == [1]
+    )
+
+
+def test_without_a_head_the_mean_of_the_frames_is_compared_and_the_run_says_so():
+    heard = perceived(Team({"ann": ["A"]}, {}))
+    assert heard.notes("retrieval")[0].data == {"scorer": "mean", "encoder": "words"}
+    assert isinstance(clip_scorer(SIX), MeanPooling)
+    frames = np.array([[1, 0], [0, 1]], np.float32)
+    assert MeanPooling().scores(frames, np.eye(2, dtype=np.float32)) == pytest.approx(
+        [0.5**0.5] * 2
+    )
+
+
+VOTES = st.lists(st.sampled_from(["A", "B", "C", None]), min_size=1, max_size=7)
+
+
+# ==== properties of every vote and every pruning
+
+
+def opinions_of(votes: Sequence[str | None]) -> list[Opinion]:
+    return [Opinion(f"agent {number}", choice) for number, choice in enumerate(votes)]
+
+
+@given(VOTES)
+def test_a_majority_is_the_only_answer_of_more_than_half(votes):
+    winner = majority(opinions_of(votes))
+    assert (winner is not None) == any(votes.count(choice) * 2 > len(votes) for choice in "ABC")
+    if winner is not None:
+        assert votes.count(winner) * 2 > len(votes)
+
+
+@given(VOTES, st.randoms(use_true_random=False))
+def test_a_majority_does_not_depend_on_who_speaks_first(votes, random):
+    shuffled = list(votes)
+    random.shuffle(shuffled)
+    assert majority(opinions_of(votes)) == majority(opinions_of(shuffled))
+    assert tally(opinions_of(votes)) == tally(opinions_of(shuffled))
+
+
+@given(st.lists(st.integers(1, 10), min_size=2, max_size=5))
+def test_exactly_one_leaves_and_nobody_with_a_higher_sum(points):
+    names = [f"agent{number}" for number in range(len(points))]
+    team = Team(
+        {name: ["A"] for name in names},
+        {judge: dict(zip(names, points, strict=True)) for judge in names},
+    )
+    opinions = [Opinion(name, "A") for name in names]
+    stay, judged = prune(team.agents, opinions, QUESTION)
+    (gone,) = [opinion for opinion in judged if opinion.left]
+    assert [agent.name for agent in stay] == [name for name in names if name != gone.agent]
+    assert gone.score == min(opinion.score for opinion in judged)
+    later = judged[judged.index(gone) + 1 :]
+    assert all(opinion.score > gone.score for opinion in later), "of equals the later leaves"
+    assert [replace(opinion, score=None, left=False) for opinion in judged] == opinions
+
+
+# ---- Tables 3, 4 and 6
+
+
+# ==== ablations (tables 3, 4 and 6), bounds and presets
+
+
+def test_best_score_keeps_everybody_and_takes_the_highest_after_the_last_round():
+    answers = {"ann": ["A"] * 3, "bob": ["B"] * 3, "cid": ["C"] * 3}
+    team = talk(answers, cards(ann=3, bob=2, cid=9))
+    answer, heard = play(team, LVAgent(discussion="best_score"))
+    assert answer.choice == "C"
+    assert not heard.notes("pruned")
+    assert team.calls("lvagent/answer") == team.calls("shared/score") == 9
+    assert "[left" not in "".join(team.told("lvagent/key_again"))
+    agreed = talk(
+        {"ann": ["A", "B"], "bob": ["B", "B"], "cid": ["C", "C"]}, cards(ann=3, bob=2, cid=9)
+    )
+    assert play(agreed, LVAgent(discussion="best_score"))[0].choice == "B", (
+        "consensus still ends it"
+    )
+
+
+def test_decide_by_agent_the_best_ranked_answers_from_history_and_video():
+    answers = {"ann": ["A"] * 3, "bob": ["B"] * 3, "cid": ["C"] * 3}
+    team = talk(answers, cards(ann=3, bob=2, cid=9), decision="B")
+    answer, heard = play(team, LVAgent(discussion="decide_by_agent"))
+    assert answer.choice == "B"
+    assert not heard.notes("pruned")
+    (asked,) = [one for one in team.asked if one[1] == "lvagent/decide"]
+    assert asked[0] == "ann"
+    assert "cid (score 27): C. cid says C in round 3" in asked[2]
+    assert set(team.times("lvagent/answer")[-3]) <= set(team.times("lvagent/decide")[0])
+
+
+def test_without_reflection_one_round_and_the_vote():
+    team = talk({"ann": ["A"], "bob": ["B"], "cid": ["C"]}, {})
+    answer, _ = play(team, LVAgent(reflection=False))
+    assert (answer.choice, team.calls("shared/score"), team.calls("lvagent/answer")) == ("A", 0, 3)
+
+
+def test_without_perception_many_frames_over_the_whole_film_drawn_anew_each_round():
+    team = talk({"ann": ["A", "C"], "bob": ["B"], "cid": ["C", "C"]}, LOW_BOB)
+    play(team, LVAgent(perception=False))
+    shown = team.times("lvagent/answer")
+    assert [len(times) for times in shown] == [128] * 5
+    assert shown[0] == shown[1] == shown[2] != shown[3]
+    assert (
+        team.calls("lvagent/gate")
+        == team.calls("lvagent/key")
+        == team.calls("lvagent/key_again")
+        == 0
+    )
+
+
+def test_the_team_is_the_best_ranked_of_those_given():
+    team = talk({"ann": ["A"], "bob": ["A"], "cid": ["B"], "dan": ["B"]}, {})
+    answer, heard = play(team)
+    assert answer.choice == "A"
+    assert heard.notes("not_seated")[0].data == {"agents": ["dan"], "team_size": 3}
+    assert {name for name, _, _ in team.asked} == set(NAMES)
+
+
+# ---- bounds and presets
+
+
+@pytest.mark.parametrize("discussion", ["dynamic", "best_score", "decide_by_agent"])
+@pytest.mark.parametrize("question", [QUESTION, OPEN], ids=["letters", "words"])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"perception": False}, {"reflection": False}, {"max_rounds": 2}, {"reasons": False}],
+)
+def test_bounds_are_reached_when_nobody_ever_agrees(discussion, question, more):
+    said = {"ann": ["A"] * 3, "bob": ["B"] * 3, "cid": ["C"] * 3}
+    spoken = {"ann": ["ball"] * 3, "bob": ["stick"] * 3, "cid": ["shoe"] * 3}
+    team = talk(said if question.options else spoken, LOW_BOB, groups=[[1], [2], [3]], decision="A")
+    # every chunk passes, and an agent that need not watch it all is asked twice in round 1
+    method = LVAgent(discussion=discussion, threshold=-1.0, **more)
+    run = Run({}, team=team.agents)
+    solve(method, FOOTAGE, question, run)
+    bounds = method.bounds(FOOTAGE.duration, question)
+    assert bounds.calls == len(team.asked)
+    looks = ("gate", "key", "answer", "reason", "decide")
+    assert bounds.frames == sum(
+        len(times) for look in looks for times in team.times(f"lvagent/{look}")
+    )
+    assert (
+        bounds.prompt_words
+        >= sum(len(text.split()) for _, _, text in team.asked) - bounds.frames * 5
+    )
+
+
+@pytest.mark.parametrize("field", ["team_size", "max_rounds", "chunks", "frames_per_chunk"])
+def test_what_must_be_at_least_one(field):
+    with pytest.raises(ConfigError, match=field):
+        configure(LVAgent, {field: 0})
+
+
+def test_a_reason_that_was_cut_is_used_as_it_stands():
+    cut = Reply('{"reason": "The person in the red coat throws the ball', finish="length")
+    read = ReplyForm.of(AgentReasonReply, {}).read(cut)
+    assert read.reason.endswith("throws the ball")
+
+
+def test_presets():
+    printed = configure(LVAgent, {"preset": "paper"})
+    assert (printed.calibration, printed.native_whole, printed.threshold) == ("sum", False, 0.8)
+    released = configure(LVAgent, {"preset": "released"})
+    assert (released.question_term, released.threshold, released.native_whole) == (
+        False,
+        None,
+        True,
+    )
+    ours = LVAgent()
+    assert (ours.team_size, ours.max_rounds, ours.chunks, ours.frames_per_chunk) == (3, 3, 6, 16)
+    assert (ours.preview_frames, ours.global_frames, ours.blank_frames, ours.key_words) == (
+        4,
+        16,
+        128,
+        50,
+    )

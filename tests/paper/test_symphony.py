@@ -1,26 +1,144 @@
-"""Symphony beside its supplement: the planner, reflection, and the whole."""
+"""Symphony beside its supplement, with a scripted planner and agents."""
 
 from __future__ import annotations
 
+import json
+import re
+from itertools import pairwise
+
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.footages import TestFootage
-from support.orchestra import OPEN, QUESTION, Script, finish, plan, play
+from support.listening import listening
 
 from longtake.agents.run import Run
+from longtake.config import BudgetSettings
 from longtake.footage.plain import CaptionedFootage
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Card, Reply, ToolCall, Unsupported, images
 from longtake.methods.base import configure
 from longtake.methods.symphony.grounding import (
     GROUNDING,
     PERCEPTION,
     Grounding,
     HistoryEntry,
+    cut,
+    named_stretches,
     uninspected,
 )
 from longtake.methods.symphony.method import Symphony
+from longtake.methods.symphony.perception import pieces
 from longtake.prompts import phrase
 from longtake.runner.session import solve
+from longtake.tracing.events import ToolCalled
+from longtake.types import Line, Question, Segment
+
+QUESTION = Question("What is on the sofa?", ("a cat", "a toy", "a hat"))
+OPEN = Question("What is on the sofa?")
+
+
+def plan(agent, instruct="find the sofa", **rest):
+    return {"reason": "it is time", "agent": agent, "instruct": instruct, **rest}
+
+
+def finish(choice="B", reason="seen at 00:00:30"):
+    return plan("finish", "", answer=choice) | {"reason": reason}
+
+
+class Script:
+    """A planner with given plans and agents with given replies; keeps what each was shown."""
+
+    def __init__(
+        self,
+        plans,
+        *,
+        tool="retrieve",
+        uses=(),
+        score=None,
+        verdicts=(),
+        native=True,
+        subtitles=None,
+        context=None,
+        finish="C",
+    ):
+        self.plans, self.uses, self.verdicts = list(plans), list(uses), list(verdicts)
+        self.tool, self.score, self.native = tool, score, native
+        self.subtitles, self.last = subtitles, finish
+        self.shown = {}
+        self.chats = {
+            "llm": ScriptedChat(self.llm, card=Card("llm", context=context)),
+            "vlm": ScriptedChat(self.vlm, card=Card("vlm", vision=True)),
+        }
+
+    def keep(self, messages, options):
+        name = options.prompt.removeprefix("symphony/")
+        self.shown.setdefault(name, []).append(messages)
+        return name
+
+    def llm(self, messages, options):
+        name = self.keep(messages, options)
+        if name == "plan":
+            said = self.plans.pop(0) if self.plans else finish()
+            return said if isinstance(said, str) else json.dumps(said)
+        if name == "ground":
+            asked = r"You are asked:\s*(.*?)First turn"
+            instruction = re.search(asked, messages[1].text, re.DOTALL)[1]
+            return json.dumps({"tool": self.tool, "cue": "a toy", "instruction": instruction})
+        if name == "perceive":
+            return self.perceive(messages, options)
+        if name == "subtitles":
+            said = self.subtitles(messages[-1].text)
+            return said if isinstance(said, Reply) else json.dumps(said)
+        if name == "reflect":
+            said = self.verdicts.pop(0) if self.verdicts else {"credible": True, "comment": None}
+            return said if isinstance(said, str) else json.dumps(said)
+        assert name == "finish"
+        return json.dumps({"reason": "it seems so", "choice": self.last})
+
+    def perceive(self, messages, options):
+        if options.tools and not self.native:
+            raise Unsupported("llm", "tools")
+        may = options.tools or "You may use tools" in messages[0].text
+        done = sum("No more tools" in m.text for m in messages)
+        if may and self.uses and not done:
+            name, arguments = self.uses.pop(0)
+            if options.tools:
+                return Reply("", tool_calls=(ToolCall("1", name, json.dumps(arguments)),))
+            return json.dumps({"tool": name, "arguments": arguments})
+        return json.dumps({"findings": "[00:00:30] a toy lies on the sofa"})
+
+    def vlm(self, messages, options):
+        name = self.keep(messages, options)
+        times = [image.time for image in images(messages)]
+        if name == "score":
+            said = self.score(times)
+            if isinstance(said, str):
+                return said
+            return json.dumps({"caption": "a room", "score": said, "reason": "why"})
+        observation = f"[00:00:30] something at {times[0]:.0f}" if times else "words"
+        return json.dumps({"observation": observation})
+
+    def times(self, name, number=0):
+        return [image.time for image in images(self.shown[name][number])]
+
+    def history(self, number=-1):
+        return self.shown["plan"][number][-1].text
+
+
+def play(script, footage=None, method=None, question=QUESTION, **limits):
+    footage = footage or TestFootage(600, {"a toy": [305, 306, 307]})
+    run = Run(script.chats, budget=BudgetSettings(**limits))
+    with listening() as heard:
+        result = solve(method or Symphony(), footage, question, run)
+    return result, heard
+
 
 # The planner
+
+
+# ==== planner, reflection, and the whole
 
 
 def test_the_planner_sees_question_length_and_history_and_sends_agents():
@@ -260,3 +378,383 @@ def test_presets():
     assert (released.grounding.scored_seconds, released.grounding.scored_frames) == (30, 15)
     assert (released.perception.inspector_frames, released.perception.cue_frames) == (70, 20)
     assert released.perception.summary_frames == 30
+
+
+# Grounding
+
+
+# ==== grounding, visual perception, and their limits
+
+
+def test_retrieve_returns_the_fifteen_ten_second_clips_closest_to_the_cue():
+    script = Script([plan("grounding"), plan("visual_perception"), finish()])
+    _, heard = play(script)
+    (call,) = [event for event in heard.of(ToolCalled) if event.name == "retrieve"]
+    lines = call.result.splitlines()
+    assert len(lines) == Grounding().retrieved_clips == 15
+    assert lines[0].startswith("00:05:00 to 00:05:10")
+    assert call.arguments == {"cue": "a toy"}
+    assert "vlm" not in {event.name for event in heard.of(ToolCalled)}
+
+
+def test_every_minute_is_scored_on_thirty_frames_and_all_above_one_are_kept():
+    script = Script(
+        [plan("grounding"), plan("visual_perception"), finish()],
+        tool="vlm_score",
+        score=lambda times: {0: 2, 5: 4}.get(int(times[0] // 60), 1),
+    )
+    play(script)
+    assert len(script.shown["score"]) == 10
+    shown = sorted(tuple(script.times("score", n)) for n in range(10))
+    assert {len(times) for times in shown} == {30}
+    assert all(60 * n <= min(times) <= max(times) < 60 * (n + 1) for n, times in enumerate(shown))
+    report = script.history(1)
+    assert report.index("00:05:00 to 00:06:00 (score 4): a room why") < report.index(
+        "00:00:00 to 00:01:00 (score 2)"
+    )
+    assert "00:02:00 to 00:03:00" not in report
+
+
+def test_a_clip_whose_score_cannot_be_read_is_left_out():
+    script = Script(
+        [plan("grounding"), finish()],
+        tool="vlm_score",
+        score=lambda times: "hm" if times[0] < 60 else 3,
+    )
+    _, heard = play(script, TestFootage(120))
+    assert [event.data["start"] for event in heard.notes("clip_not_scored")] == [0.0]
+
+
+def test_an_unreadable_choice_of_tool_scores():
+    script = Script(
+        [plan("grounding"), plan("visual_perception"), finish()], tool="a friend", score=lambda _: 1
+    )
+    play(script, TestFootage(120))
+    assert len(script.shown["score"]) == 2
+    assert "nothing in the film seems relevant" in script.history(1)
+
+
+def test_the_film_is_not_scored_twice_by_one_instruction_nor_more_often_than_allowed():
+    same = [plan("grounding", "find the sofa")] * 2
+    script = Script(
+        [*same, *(plan("grounding", f"find sofa {n}") for n in range(4)), finish()],
+        tool="vlm_score",
+        score=lambda _: 1,
+    )
+    _, heard = play(script, TestFootage(120))
+    assert len(script.shown["score"]) == 2 * Grounding().max_scorings
+    assert [event.data["why"] for event in heard.notes("not_scored_again")] == [
+        "same instruction",
+        "limit reached",
+        "limit reached",
+    ]
+
+
+def test_a_question_that_names_its_time_needs_no_grounding():
+    script = Script([plan("grounding"), plan("visual_perception"), finish()])
+    question = Question("What happens between 00:03:20 and 00:04:00?", QUESTION.options)
+    _, heard = play(script, question=question)
+    assert "ground" not in script.shown
+    assert len(heard.notes("question_names_its_time")) == 1
+    assert "00:03:20 to 00:04:00" in script.history(1)
+
+
+def test_times_in_questions():
+    assert named_stretches("from 1:00 to 2:30", 600) == [Segment(60, 150)]
+    assert named_stretches("at 00:05:00?", 600) == [Segment(270, 330)]
+    assert named_stretches("at 59:00?", 600) == []  # not in this film
+    assert named_stretches("a ratio of 4:3, or 12:99", 6000) == []
+    assert named_stretches("What is it?", 600) == []
+    assert named_stretches("What happens until about 2:00?", 600) == [Segment(90, 150)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a ratio of 16:09?",
+        "Who quotes John 3:16?",
+        "The clock shows 10:30. Who enters?",
+        "8:15 to 9",
+    ],
+)
+def test_other_numbers_with_a_colon_are_not_times_of_the_film(text):
+    assert named_stretches(text, 6000) == []
+
+
+def test_the_shortcut_by_named_times_can_be_switched_off():
+    script = Script([plan("grounding"), plan("visual_perception"), finish()])
+    question = Question("What happens between 00:03:20 and 00:04:00?", QUESTION.options)
+    method = Symphony(grounding=Grounding(named_times=False))
+    _, heard = play(script, question=question, method=method)
+    assert len(script.shown["ground"]) == 1
+    assert not heard.notes("question_names_its_time")
+
+
+def test_a_clip_that_settles_the_question_is_asked_for_the_answer():
+    plans = [plan("grounding"), plan("visual_perception"), finish()]
+    script = Script(plans, tool="vlm_score", score=lambda _: 4)
+    play(script)
+    told = script.shown["score"][0][-1].text
+    assert "for 4 also give the answer" in told
+    assert "for the first time" in told
+
+
+@given(st.floats(0.5, 20_000), st.sampled_from([10.0, 30.0, 60.0]))
+def test_clips_cover_the_film_once(duration, seconds):
+    clips = cut(duration, seconds)
+    assert clips[0].start == 0
+    assert clips[-1].end == duration
+    assert all(a.end == b.start for a, b in pairwise(clips))
+    assert all(clip.duration <= 1.5 * seconds for clip in clips)
+    assert len(clips) <= Grounding(scored_seconds=seconds).calls(duration)
+
+
+def test_a_report_leaves_the_planner_room_on_four_hours_of_film():
+    script = Script(
+        [plan("grounding"), plan("visual_perception"), finish()],
+        tool="vlm_score",
+        uses=[("frame_inspector", {"start": "02:00:00", "end": "02:01:00"})],
+        context=8000,
+        score=lambda times: json.dumps(
+            {
+                "caption": "a long story " * 40,
+                "reason": "x",
+                "score": 3 if int(times[0]) != 7200 else 4,
+            }
+        ),
+    )
+    result, heard = play(script, TestFootage(14_400))
+    assert len(script.shown["score"]) == 240
+    (left,) = heard.notes("claims_left_out")
+    assert left.data["kept"] < left.data["of"] == 240
+    assert "02:00:00 to 02:01:00 (score 4)" in script.history(1)  # the best stays
+    assert result.answer.choice == "B"
+
+
+# Visual perception
+
+
+def looks(uses, *, seconds=3600, native=True):
+    script = Script([plan("visual_perception"), finish()], uses=uses, native=native)
+    _, heard = play(script, TestFootage(seconds, {"a toy": [100, 105, 110]}))
+    return script, heard.of(ToolCalled)
+
+
+def test_the_inspector_takes_forty_frames_and_ten_more_by_cue_beyond_thirty_seconds():
+    short, _ = looks(
+        [("frame_inspector", {"start": "00:01:00", "end": "00:01:10", "cue": "a toy"})]
+    )
+    assert short.times("look") == [
+        60 + number / 4 for number in range(40)
+    ]  # more than the grid holds
+    between, _ = looks([("frame_inspector", {"start": 90, "end": 125, "cue": "a toy"})])
+    assert len(between.times("look")) == 50
+    assert 100.0 in between.times("look")  # by the cue: the forty come at 99.625 and 100.5
+    cued, _ = looks([("frame_inspector", {"start": 70, "end": 130, "cue": "a toy"})])
+    assert len(cued.times("look")) == 50
+    assert {100.0, 105.0, 110.0} <= set(cued.times("look"))
+
+
+def test_the_inspector_widens_what_is_too_short_and_cuts_what_is_too_long():
+    _, (call,) = looks([("frame_inspector", {"start": "00:01:00", "end": "00:01:02"})])
+    assert call.result.startswith("00:00:56 to 00:01:06")
+    script, (call,) = looks([("frame_inspector", {"start": "00:01:00", "end": "00:03:00"})])
+    assert call.result.startswith("00:01:00 to 00:02:00 (only the first 60 seconds were looked at)")
+    assert max(script.times("look")) < 120
+    script, (call,) = looks([("frame_inspector", {"start": "00:01:00", "end": "00:30:00"})])
+    assert "too long" in call.error
+    assert "look" not in script.shown
+
+
+def test_the_summary_takes_forty_frames_of_the_film_or_of_a_stretch_over_three_minutes():
+    script, _ = looks([("global_summary", {})])
+    assert len(script.times("look")) == 40
+    assert (script.times("look")[0], script.times("look")[-1]) == (0, 3599)
+    script, _ = looks([("global_summary", {"start": "00:10:00", "end": "00:20:00"})])
+    assert 600 <= min(script.times("look")) <= max(script.times("look")) < 1200
+    _, (call,) = looks([("global_summary", {"start": "00:10:00", "end": "00:11:00"})])
+    assert "use frame_inspector" in call.error
+    script, _ = looks([("global_summary", {})], seconds=120)  # all of a short film is a whole film
+    assert len(script.times("look")) == 40
+
+
+def test_several_segments_share_forty_frames_by_their_length():
+    script, _ = looks(
+        [
+            (
+                "multi_segment",
+                {
+                    "intervals": [
+                        {"start": "00:01:00", "end": "00:01:30"},
+                        {"start": "00:10:00", "end": "00:11:30"},
+                    ]
+                },
+            )
+        ]
+    )
+    times = np.array(script.times("look"))
+    assert len(times) == 40
+    assert ((times >= 60) & (times < 90)).sum() == 10
+    many = [{"start": 10 * n, "end": 10 * n + 1} for n in range(20)] + [
+        {"start": 1000, "end": 3000}
+    ]
+    script, _ = looks([("multi_segment", {"intervals": many})])
+    assert len(script.times("look")) == 40
+    assert {10.0 * n for n in range(20)} <= set(script.times("look"))  # none is passed over
+    _, (call,) = looks([("multi_segment", {"intervals": []})])
+    assert "at least one" in call.error
+
+
+def test_after_five_tools_it_is_told_to_answer():
+    script, calls = looks(
+        [("frame_inspector", {"start": n, "end": n + 10}) for n in range(0, 90, 10)]
+    )
+    assert len(calls) == 5
+    assert "No more tools" in script.shown["perceive"][-1][-1].text
+
+
+def test_native_calls_and_words_leave_the_same_trace():
+    uses = [
+        ("frame_inspector", {"start": "3:21", "end": "3:31"}),
+        ("global_summary", {}),
+        ("nonsense", {"a": 1}),
+    ]
+    natively, in_words = looks(list(uses))[1], looks(list(uses), native=False)[1]
+    assert [(c.name, c.arguments, c.result, c.error) for c in natively] == [
+        (c.name, c.arguments, c.result, c.error) for c in in_words
+    ]
+    assert len(natively) == 3
+
+
+def test_findings_of_an_agent_that_looked_at_nothing_are_not_passed_on():
+    script, calls = looks([("frame_inspector", {"start": "00:01:00", "end": "00:30:00"})])
+    assert [call.error is None for call in calls] == [False]
+    assert "a toy lies on the sofa" not in script.history(1)
+    assert "No part of the film was looked at." in script.history(1)
+    _, heard = play(Script([plan("visual_perception"), finish()]))
+    (told,) = heard.notes("findings_without_a_look")
+    assert told.data["findings"] == "[00:00:30] a toy lies on the sofa"
+
+
+@pytest.mark.parametrize("finish_reason", ["length", "stop"])
+def test_findings_are_read_as_far_as_they_go(finish_reason):
+    """A report that was cut off, or that repeats itself, says what it says up to there."""
+    text = '{"findings": "[00:00:30] a toy lies on the sofa. ' + "It is red. It is red. " * 20
+    script = Script([plan("visual_perception"), finish()], uses=[("global_summary", {})])
+    act = script.perceive
+    script.perceive = lambda messages, options: (
+        act(messages, options) if script.uses else Reply(text, finish=finish_reason)
+    )
+    play(script)
+    assert "a toy lies on the sofa. It is red" in script.history(1)
+    assert script.history(1).count("It is red") == 1
+
+
+def test_findings_that_cannot_be_read_leave_what_was_seen():
+    script = Script([plan("visual_perception"), finish()], uses=[("global_summary", {})])
+    act = script.perceive
+    script.perceive = lambda messages, options: act(messages, options) if script.uses else "..."
+    play(script)
+    assert "something at 0" in script.history(1)
+
+
+# ==== subtitle agent
+
+
+def said(*texts):
+    return [Line(Segment(10.0 * n, 10.0 * n + 3), text) for n, text in enumerate(texts)]
+
+
+def test_the_subtitle_agent_passes_on_lines_that_the_film_has():
+    script = Script(
+        [plan("subtitles"), finish()],
+        subtitles=lambda _: {
+            "lines": [
+                {"start": "00:00:10", "end": "00:00:13", "text": "The toy is on the sofa"},
+                {"start": "00:00:20", "end": "00:00:23", "text": "wholly invented words"},
+            ],
+            "entities": ["toy"],
+            "sentiment": "fond",
+            "topic": "a toy",
+        },
+    )
+    footage = TestFootage(
+        600, lines=said("Good morning.", "The toy is on the sofa.", "Good night.")
+    )
+    result, heard = play(script, footage)
+    assert "[00:00:10] The toy is on the sofa." in script.history(1)
+    assert "invented" not in script.history(1)
+    assert "Mentioned: toy (fond)" in script.history(1)
+    assert "About: a toy" in script.history(1)
+    assert [event.data["text"] for event in heard.notes("line_not_in_film")] == [
+        "wholly invented words"
+    ]
+    (cited,) = [e for e in result.answer.evidence if e.source == "speech"]
+    assert (cited.segment.start, cited.text) == (10.0, "The toy is on the sofa.")
+
+
+def test_long_subtitles_are_read_in_pieces_and_merged():
+    lines = said(*(f"line number {n} of many" for n in range(60)))
+    script = Script(
+        [plan("subtitles"), finish()],
+        context=4000,
+        subtitles=lambda text: {
+            "lines": [
+                {"start": time, "end": time, "text": line}
+                for time, line in re.findall(r"\[([\d:]+)\] (.* [05] of many)", text)
+            ],
+            "entities": ["many"],
+            "sentiment": "",
+            "topic": "counting",
+        },
+    )
+    play(script, TestFootage(600, lines=lines), Symphony(subtitle_tokens=300))
+    assert len(script.shown["subtitles"]) > 1
+    told = [m.text for messages in script.shown["subtitles"] for m in messages[-1:]]
+    assert all(sum(f"number {n} of" in text for text in told) == 1 for n in range(60))
+    assert "line number 0 of many" in script.history(1)
+    assert script.history(1).count("About: counting") == 1
+
+
+@given(st.lists(st.text("ab ", min_size=1, max_size=300), max_size=30), st.integers(1, 200))
+def test_pieces_are_all_lines_in_order(texts, most):
+    lines = said(*texts)
+    assert [line for piece in pieces(lines, most) for line in piece] == lines
+
+
+def test_without_subtitles_it_says_so():
+    script = Script([plan("subtitles"), finish()])
+    play(script)
+    assert "There are no subtitles" in script.history(1)
+
+
+SOFA = '{"start": "00:00:10", "end": "00:00:13", "text": "The toy is on the sofa."}'
+NIGHT = '{"start": "00:00:20", "end": "00:00:23", "text": "Good night."}'
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        # cut off among the lines, after them, and in a text
+        (f'{{"lines": [{SOFA}, {NIGHT}, {{"start": "00:00:3', [10.0, 20.0]),
+        (f'{{"lines": [{SOFA}, {{"start": "00:00:20", "end": "00:00:23", "text": "Good', [10.0]),
+        (f'{{"lines": [{SOFA}], "entities": ["toy", "so', [10.0]),
+        (f'{{"lines": [{SOFA}], "entities": ["toy"], "topic": "what is on the', [10.0]),
+        # the same names again and again
+        (f'{{"lines": [{SOFA}], "entities": ["toy", ' + '"sofa", ' * 60, [10.0]),
+    ],
+)
+def test_lines_that_were_quoted_whole_are_kept(text, quoted):
+    script = Script([plan("subtitles"), finish()], subtitles=lambda _: Reply(text, finish="length"))
+    lines = said("Good morning.", "The toy is on the sofa.", "Good night.")
+    result, _ = play(script, TestFootage(600, lines=lines))
+    assert len(script.shown["subtitles"]) == 1  # read at once
+    cited = [e.segment.start for e in result.answer.evidence if e.source == "speech"]
+    assert cited == quoted
+
+
+def test_a_first_line_that_was_cut_off_is_not_a_line():
+    text = '{"lines": [{"start": "00:00:10", "end": "00:00:13", "text": "The toy'
+    script = Script([plan("subtitles"), finish()], subtitles=lambda _: Reply(text, finish="length"))
+    play(script, TestFootage(600, lines=said("Good morning.", "The toy is on the sofa.")))
+    assert "sofa." not in script.history(1)

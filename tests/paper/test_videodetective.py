@@ -1,21 +1,30 @@
-"""VideoDetective beside its Algorithm 1, section 3.3."""
+"""VideoDetective beside Algorithms 1 and 2, its equations and its tables."""
 
 from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.detecting import FACETS, FILM, QUESTION, Detectives, SceneFootage, looks, play, scores
+from support.talking import TalkingFootage
 
 from longtake.agents.run import Run
+from longtake.algorithms import lexical, sampling, scene_graph
+from longtake.errors import ConfigError
 from longtake.lab.model import make
+from longtake.methods.base import configure
 from longtake.methods.videodetective import method as videodetective
-from longtake.methods.videodetective.method import VideoDetective
-from longtake.methods.videodetective.scenes import GraphRule
+from longtake.methods.videodetective.method import VideoDetective, most_tokens
+from longtake.methods.videodetective.plan import described
+from longtake.methods.videodetective.scenes import GraphRule, Observation, ObserveRule, SceneText
 from longtake.runner.session import solve
-from longtake.tracing.events import ScoresSet
-from longtake.types import Question
+from longtake.tracing.events import Noted, ScoresSet
+from longtake.types import Line, Question, Segment
 
 SETTLED = ("nothing", False, "")
 
@@ -282,3 +291,742 @@ def test_the_printed_prior_is_also_where_belief_begins():
         1.0,
     )  # 0.5 · keyword + 0.5 · event, best facet
     assert np.allclose(scores(heard, "belief")[0].values[5], 0.5)
+
+
+E1, E2, E3 = math.exp(-1), math.exp(-2), math.exp(-3)
+VECTORS = np.array([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]])
+CENTRES = np.array([0.0, 30.0, 90.0])
+
+
+# ==== equations and Algorithm 2, with numbers computed by hand
+
+
+def matrix(entries, count):
+    weights = np.zeros((count, count))
+    for (i, j), w in entries.items():
+        weights[i, j] = weights[j, i] = w
+    return scene_graph.Edges(
+        count, *(np.asarray(i, np.int64) for i in np.nonzero(weights)), weights[weights > 0]
+    )
+
+
+def limit(weights, injected, beta=0.6):
+    """B.1: F* = (1 − β)(I − βW)⁻¹Y."""
+    return (1 - beta) * np.linalg.solve(np.eye(len(injected)) - beta * weights.dense(), injected)
+
+
+@st.composite
+def graphs(draw):
+    count = draw(st.integers(1, 40))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rows = random.normal(size=(count, 3))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    times = np.sort(random.uniform(0, draw(st.sampled_from([1.0, 100.0, 1e6])), count))
+    alpha, top = draw(st.sampled_from([0.0, 0.6, 1.0])), draw(st.integers(1, 8))
+    return scene_graph.affinity(rows, times, alpha=alpha, top=top), random
+
+
+def test_equation_1_visual_affinity_is_the_cosine_without_its_negative_part():
+    assert scene_graph.visual(VECTORS, VECTORS) == pytest.approx(
+        np.array([[1, 0.6, 0], [0.6, 1, 0], [0, 0, 1]])
+    )
+
+
+def test_equation_2_temporal_affinity_fades_with_distance_over_tau():
+    assert scene_graph.temporal(CENTRES, CENTRES, 30.0) == pytest.approx(
+        np.array([[1, E1, E3], [E1, 1, E2], [E3, E2, 1]])
+    )
+
+
+def test_fusion_sparsification_and_symmetry():
+    one = scene_graph.affinity(VECTORS, CENTRES, top=1).dense()
+    strong, weak = 0.6 * 0.6 + 0.4 * E1, 0.4 * E2
+    # 0 and 1 choose each other; 2 chooses 1, which does not choose it back: half of that edge stays
+    assert one == pytest.approx(np.array([[0, strong, 0], [strong, 0, weak / 2], [0, weak / 2, 0]]))
+    full = scene_graph.affinity(VECTORS, CENTRES, top=8).dense()
+    assert full == pytest.approx(
+        np.array([[0, strong, 0.4 * E3], [strong, 0, weak], [0.4 * E3, weak, 0]])
+    )
+
+
+def test_blocks_give_the_same_graph_as_one(monkeypatch):
+    random = np.random.default_rng(3)
+    rows = random.normal(size=(50, 4))
+    times = np.arange(50.0) * 20
+    whole = scene_graph.affinity(rows, times)
+    monkeypatch.setattr(scene_graph, "BATCH", 7)
+    assert abs(scene_graph.affinity(rows, times).dense() - whole.dense()).max() < 1e-15
+
+
+def test_of_equally_strong_edges_those_further_left_are_kept():
+    kept = scene_graph.strongest(
+        np.array([[0.0, 0.5, 0.5, 0.5, 0.9], [0.0, 0.0, 0.0, 0.1, 0.0]]), 2
+    )
+    assert kept.tolist() == [[False, True, False, False, True], [False, False, False, True, False]]
+
+
+def test_equation_3_symmetric_normalisation():
+    normal = scene_graph.normalise(matrix({(0, 1): 4.0, (1, 2): 5.0}, 3)).dense()
+    expected = np.array(
+        [[0, 4 / math.sqrt(4 * 9), 0], [4 / 6, 0, 5 / math.sqrt(9 * 5)], [0, 5 / math.sqrt(45), 0]]
+    )
+    assert normal == pytest.approx(expected)
+
+
+def test_a_scene_without_edges_divides_nothing_by_zero():
+    normal = scene_graph.normalise(matrix({(0, 1): 1.0}, 3))
+    assert normal.dense() == pytest.approx(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]))
+    belief = scene_graph.diffuse(normal, np.array([0.0, 0.0, 1.0]), np.zeros(3), steps=100)
+    assert belief == pytest.approx([0, 0, 0.4])
+
+
+@settings(max_examples=60)
+@given(graphs())
+def test_no_eigenvalue_exceeds_one(made):
+    weights, _ = made
+    values = np.linalg.eigvalsh(scene_graph.normalise(weights).dense())
+    assert np.abs(values).max() <= 1 + 1e-12
+
+
+def test_equation_13_two_steps_by_hand():
+    pair = matrix({(0, 1): 1.0}, 2)
+    injected = np.array([1.0, 0.0])
+    assert scene_graph.diffuse(pair, injected, injected, steps=1) == pytest.approx([0.4, 0.6])
+    assert scene_graph.diffuse(pair, injected, injected, steps=2) == pytest.approx([0.76, 0.24])
+
+
+@settings(max_examples=60)
+@given(graphs())
+def test_diffusion_goes_to_the_closed_form_and_seven_steps_keep_the_bound(made):
+    weights, random = made
+    normal = scene_graph.normalise(weights)
+    injected, start = random.random(normal.count), random.random(normal.count)
+    settled = limit(normal, injected)
+    assert scene_graph.diffuse(normal, injected, start, steps=60) == pytest.approx(
+        settled, abs=1e-8
+    )
+    seven = scene_graph.diffuse(normal, injected, start)
+    assert np.linalg.norm(seven - settled) <= 0.6**7 * np.linalg.norm(start - settled) + 1e-12
+
+
+def test_equation_12_the_limit_is_where_the_cost_is_least():
+    normal = scene_graph.normalise(matrix({(0, 1): 1.0, (1, 2): 2.0}, 3))
+    injected = np.array([0.9, 0.0, 0.2])
+    mu = 0.6 / (1 - 0.6)
+
+    def cost(belief):
+        return (
+            np.sum((belief - injected) ** 2) + mu * belief @ (np.eye(3) - normal.dense()) @ belief
+        )
+
+    settled = scene_graph.diffuse(normal, injected, injected, steps=200)
+    assert all(
+        cost(settled) <= cost(settled + nudge)
+        for nudge in 1e-3 * np.vstack([np.eye(3), -np.eye(3)])
+    )
+
+
+def test_equation_5_as_printed_and_with_both_parts_on_one_scale():
+    keyword = np.array([[0.2, -0.1, 0.05], [0.0, 0.3, 0.1]])
+    event = np.array([[0.5, 0.9, 0.7], [0.4, 0.4, 0.4]])
+    assert scene_graph.prior(keyword, event, printed=True) == pytest.approx(
+        np.array([[0.35, 0.4, 0.375], [0.2, 0.35, 0.25]])
+    )
+    # −0.1 counts as 0; 0.5, 0.9, 0.7 are 0, 1, 0.5; equal cosines say nothing
+    assert scene_graph.prior(keyword, event) == pytest.approx(
+        np.array([[0.1, 0.5, 0.275], [0.0, 0.15, 0.05]])
+    )
+    assert scene_graph.prior(keyword, event, weight=1.0)[1] == pytest.approx([0.0, 0.3, 0.1])
+
+
+def test_equation_6_the_unvisited_neighbour_of_highest_weight_times_belief():
+    weights = matrix({(0, 1): 0.9, (0, 2): 0.5, (0, 3): 0.4, (3, 4): 1.0}, 5)
+    belief = np.array([1.0, 0.1, 0.3, 0.3, 1.0])
+    open_ = np.array([False, True, True, True, True])
+    assert (
+        scene_graph.strongest_neighbour(weights, 0, belief, open_) == 2
+    )  # 0.09, 0.15, 0.12; 4 is no neighbour
+    open_[2] = False
+    assert scene_graph.strongest_neighbour(weights, 0, belief, open_) == 3
+    open_[[1, 3]] = False
+    assert scene_graph.strongest_neighbour(weights, 0, belief, open_) is None
+
+
+def test_equation_7_the_unvisited_scene_of_highest_belief():
+    belief = np.array([0.9, 0.2, 0.5])
+    assert scene_graph.most_believed(belief, np.array([False, True, True])) == 2
+    assert (
+        scene_graph.most_believed(-belief, np.array([True, True, False])) == 1
+    )  # also where belief is negative
+    assert scene_graph.most_believed(belief, np.zeros(3, bool)) is None
+
+
+def test_equation_8_the_weights_of_shared_lemmas_over_z():
+    harbour, teapot = lexical.idf("harbour"), lexical.idf("teapot")
+    assert harbour == pytest.approx((9 - 3.98) / 4)  # zipf 3.98 in the table
+    text = lexical.lemmas(["[00:01:10] The teapots stood at the harbour, at the HARBOUR."])
+    keywords = lexical.lemmas(["a teapot at the harbour", "harbours", "a ship"])
+    assert lexical.overlap(text, keywords) == pytest.approx((harbour + teapot) / 3)
+    assert lexical.overlap(text, keywords, z=1.0) == 1.0
+    assert lexical.overlap(text, frozenset()) == 0.0
+
+
+def test_idf_is_clipped_and_unknown_words_count_one_and_a_half():
+    assert lexical.idf("the") == pytest.approx((9 - 7.73) / 4)
+    assert lexical.idf("qzxvkj") == 1.5
+    assert lexical.idf("floccinaucinihilipilification") <= 2.0
+
+
+def test_words_are_lower_case_lemmas_without_stop_words_and_times():
+    assert lexical.lemmas(
+        ["[00:12:31] What does the Children’s dog do while washing 42 cups?"]
+    ) == {"child", "dog", "wash", "42", "cup"}
+    assert lexical.content_words("Which of these is the red car, the RED one?") == ["red", "car"]
+
+
+def test_equation_9_the_highest_cosine_over_pieces_and_queries():
+    text, queries = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([[0.0, 1.0], [-1.0, 0.0]])
+    assert scene_graph.semantic(text, queries) == pytest.approx(0.8)
+    assert scene_graph.semantic(text, np.zeros((0, 2))) == 0.0
+
+
+def test_long_texts_are_compared_in_pieces_of_fifty_words():
+    words = [f"w{n}" for n in range(120)]
+    assert [len(piece.split()) for piece in scene_graph.pieces(" ".join(words))] == [50, 50, 20]
+    assert scene_graph.pieces("  ") == []
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"), [(0.7, 0.7 * 0.9 + 0.3 * 0.4), (0.5, 0.65), (0.3, 0.3 * 0.9 + 0.28)]
+)
+def test_equation_10_lexical_and_semantic_by_source(weight, expected):
+    assert scene_graph.source_aware(0.9, 0.4, weight) == pytest.approx(expected)
+    assert scene_graph.source_aware(0.0, -0.5, weight) == 0.0
+
+
+def test_equations_11_and_14_the_maximum_over_sources_and_facets_and_its_text():
+    seen = Observation(
+        0, (SceneText("caption", "a cat", (0.2, 0.5)), SceneText("onscreen", "CATS", (0.6, 0.1)))
+    )
+    assert seen.score == 0.6
+    assert seen.best is not None
+    assert seen.best.source == "onscreen"
+    assert seen.best_for(1).source == "caption"
+    assert Observation(0, ()).score == 0.0
+
+
+def test_algorithm_2_by_hand():
+    weights = matrix({(0, 1): 1.0, (1, 2): 1.0, (3, 4): 1.0}, 6)
+    belief = np.array([0.9, 0.8, 0.5, 0.3, 0.2, 0.0])
+    channels = np.array([[0.1, 0.1, 0.1, 0.9, 0.1, 0.1], [0.0, 0.0, 0.0, 0.9, 0.0, 0.0]])
+    # both facets: scene 3; then 0 (1 is damped to 0.16), 2, 4, then 1; 5 has no belief
+    assert scene_graph.graph_nms(belief, channels, weights) == [3, 0, 2, 4, 1]
+    assert scene_graph.graph_nms(belief, channels, weights, max_scenes=3) == [3, 0, 2]
+    assert scene_graph.graph_nms(belief, channels, weights, max_scenes=3, eta=1.0) == [3, 0, 1]
+
+
+def test_more_facets_than_packages_keep_the_highest():
+    belief = np.array([0.9, 0.5, 0.8])
+    assert scene_graph.graph_nms(belief, np.eye(3), matrix({}, 3), max_scenes=2) == [0, 2]
+
+
+@settings(max_examples=60)
+@given(graphs(), st.integers(1, 6), st.integers(1, 8))
+def test_graph_nms_keeps_one_scene_per_facet_and_never_too_many(made, facets, most):
+    weights, random = made
+    count = weights.count
+    belief, channels = random.random(count), random.random((facets, count))
+    chosen = scene_graph.graph_nms(belief, channels, weights, max_scenes=most)
+    assert len(chosen) == len(set(chosen)) <= most
+    best = [int((row * belief).argmax()) for row in channels]
+    if len(set(best)) <= most:
+        assert set(best) <= set(chosen)
+        assert len(chosen) == min(most, count)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_and_two_scenes(count):
+    weights = scene_graph.affinity(VECTORS[:count], CENTRES[:count])
+    normal = scene_graph.normalise(weights)
+    belief = scene_graph.diffuse(normal, np.ones(count), np.ones(count))
+    assert belief == pytest.approx([0.4] if count == 1 else [1.0, 1.0])
+    assert sorted(scene_graph.graph_nms(belief, np.ones((3, count)), weights)) == list(range(count))
+
+
+def film(*lengths):
+    """Scenes of these lengths, each on its own axis."""
+    return np.repeat(np.eye(len(lengths), dtype=np.float32), lengths, axis=0)
+
+
+def test_scenes_end_where_neighbours_stop_resembling_each_other():
+    assert scene_graph.scenes(film(20, 12, 15), 0.82) == [(0, 20), (20, 32), (32, 47)]
+    assert scene_graph.scenes(film(20), 0.82) == [(0, 20)]
+    assert scene_graph.scenes(film(3), 0.82) == [(0, 3)]  # nothing to merge with
+    assert scene_graph.scenes(np.zeros((0, 4), np.float32), 0.82) == []
+
+
+def test_short_scenes_merge_left_to_right_with_the_neighbour_they_resemble_more():
+    rows = film(20, 4, 20, 3, 3, 3)
+    rows[20:24] = [0.1, 0.8, 0.6, 0, 0, 0]  # closer to the third than to the first
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    # the last three resemble nothing: the first joins the scene before it, and so do the others
+    assert scene_graph.scenes(rows, 0.82) == [(0, 20), (20, 53)]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=20), st.integers(1, 12), st.integers(24, 60)
+)
+def test_scenes_cover_the_film_and_keep_their_bounds(lengths, shortest, longest):
+    found = scene_graph.scenes(film(*lengths), 0.5, shortest=shortest, longest=longest)
+    assert found[0][0] == 0
+    assert found[-1][1] == sum(lengths)
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(found))
+    assert all(b - a <= longest for a, b in found)
+    assert all(b - a >= min(shortest, sum(lengths)) for a, b in found)
+
+
+def test_a_long_scene_is_divided_at_its_lowest_cosine_and_a_still_one_in_the_middle():
+    steps = np.full(199, 0.95)
+    steps[69] = 0.9
+    assert scene_graph.split_long(steps, (0, 200), 10, 140) == [(0, 70), (70, 200)]
+    assert scene_graph.split_long(np.ones(199), (0, 200), 10, 120) == [(0, 100), (100, 200)]
+
+
+def test_a_scenes_vector_is_the_unit_mean_of_its_frames():
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], np.float32)
+    assert scene_graph.scene_vectors(rows, [(0, 2), (2, 3)]) == pytest.approx(
+        np.array([[math.sqrt(0.5)] * 2, [0.0, 1.0]])
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "why"),
+    [
+        ([0.39, 0.1], "no score reaches"),
+        ([0.5, 0.0, 0.0, 0.05], "on average"),
+        ([0.6, 0.5, 0.55], "stands out"),
+        ([0.9, 0.19, 0.19, 0.19, 0.19], "more than 70%"),
+        ([], "nothing was observed"),
+    ],
+)
+def test_scores_that_tell_nothing_apart(scores, why):
+    assert why in scene_graph.distrust(scores)
+
+
+def test_scores_that_do():
+    assert scene_graph.distrust([0.9, 0.5, 0.3]) is None
+
+
+# ==== observations, the final call and replies (3.3.2, 3.4, C to E)
+
+
+def test_a_look_at_a_scene_is_nine_frames_spread_over_it_or_all_of_them():
+    detectives = Detectives(FACETS)
+    play(detectives, SceneFootage(["sea", "cat"], length=30))
+    assert sorted(detectives.shown["observe"])[0] == (sampling.uniform(30, 9)).tolist()
+    detectives = Detectives(FACETS, length=5)
+    play(
+        detectives,
+        SceneFootage(["sea", "cat"], length=5),
+        method=VideoDetective(graph=GraphRule(min_frames=5)),
+    )
+    assert sorted(detectives.shown["observe"]) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+
+
+def lines(*found):
+    return [Line(Segment(start, end), text) for start, end, text in found]
+
+
+def test_text_is_read_in_the_first_middle_and_last_frame_and_speech_is_that_of_the_scene():
+    read = lines(
+        (0, 1, "FIRST"), (3, 4, "UNSEEN"), (5, 6, "MIDDLE"), (9, 10, "LAST"), (9, 10, "EXI")
+    )
+    said = lines((2, 4, "all about cars"), (12, 14, "of another scene"))
+    footage = SceneFootage(["sea"], onscreen=read, speech=said)
+    detectives = Detectives(
+        {"question": ["first", "middle", "last"], "A": ["car"]}, {0: ("", False, "")}
+    )
+    method = VideoDetective(fallback=False)
+    play(detectives, footage, method=method)
+    assert (
+        "read on screen: [00:00:00] FIRST [00:00:05] MIDDLE [00:00:09] LAST\n"
+        in detectives.prompts["answer"][0]
+    )
+    deaf = ObserveRule(onscreen=False)
+    detectives = Detectives({"question": ["sea"], "A": ["car"]}, {0: ("", False, "")})
+    play(detectives, footage, method=dataclasses.replace(method, looking=deaf))
+    assert "heard: [00:00:02] all about cars\n" in detectives.prompts["answer"][0]
+    mute = ObserveRule(onscreen=False, speech=False)
+    detectives = Detectives({"question": ["sea"], "A": ["car"]}, {0: ("a car", False, "")})
+    play(detectives, footage, method=dataclasses.replace(method, looking=mute))
+    assert "seen: a car\n" in detectives.prompts["answer"][0]
+
+
+def test_equation_14_a_scene_gives_its_best_text_or_all_of_them_where_so_set():
+    read, said = lines((0, 10, "CAT FOOD")), lines((0, 10, "a cat sings"))
+    footage = SceneFootage(["cat"], onscreen=read, speech=said)
+    facets = {"question": ["cat", "food"], "A": ["cat"]}
+    for texts, sources in [
+        ("best", ["read on screen"]),
+        ("all", ["heard", "read on screen", "seen"]),
+    ]:
+        detectives = Detectives(facets, {0: ("a tree", False, "")})
+        play(detectives, footage, method=VideoDetective(package_texts=texts))
+        notes = [
+            line
+            for line in detectives.prompts["answer"][0].splitlines()
+            if line.startswith("00:00:00 to")
+        ]
+        assert sorted(line.split(", ")[1].split(":")[0] for line in notes) == sources
+
+
+def test_e_5_one_sources_score_by_hand():
+    detectives = Detectives(
+        {"question": ["cat"], "A": ["dog"], "B": ["dog"]}, {0: ("cat tree", True, "")}
+    )
+    _, heard = play(detectives, SceneFootage(["cat", "tree"]), Question("Where?", ("dog", "tree")))
+    # caption: 0.3 · IDF(cat) / 3 + 0.7 · cos((1, 1)/√2, (1, 0))
+    expected = 0.3 * lexical.idf("cat") / 3 + 0.7 / np.sqrt(2)
+    assert dict(
+        zip(
+            [n.data["scene"] for n in heard.notes("observed")],
+            scores(heard, "observed"),
+            strict=True,
+        )
+    )[0].values[0] == pytest.approx(expected, abs=1e-4)
+
+
+def test_equation_9_takes_the_text_without_the_times_that_stand_before_its_lines():
+    said = lines((0, 4, "cat"), (4, 8, "tree"))
+    detectives = Detectives({"question": ["cat"], "A": ["dog"], "B": ["dog"]}, {0: ("", True, "")})
+    _, heard = play(
+        detectives, SceneFootage(["cat", "tree"], speech=said), Question("Where?", ("dog", "tree"))
+    )
+    # heard: 0.5 · IDF(cat) / 3 + 0.5 · cos((1, 1)/√2, (1, 0)); the time of the line does not count
+    expected = 0.5 * lexical.idf("cat") / 3 + 0.5 / np.sqrt(2)
+    observed = dict(
+        zip(
+            [n.data["scene"] for n in heard.notes("observed")],
+            scores(heard, "observed"),
+            strict=True,
+        )
+    )
+    assert observed[0].values[0] == pytest.approx(expected, abs=1e-4)
+    assert lexical.untimed("[00:00:00] cat [1:02] tree [x]") == "cat tree [x]"
+
+
+def test_line_26_packages_are_in_time_order_with_best_text_and_the_answer_cites_them():
+    reports = {n: (f"a {FILM[n]}", False, "") for n in range(12)}
+    detectives = Detectives(FACETS, reports, choice="B")
+    result, heard = play(detectives, SceneFootage(FILM), method=VideoDetective(fallback=False))
+    (selected,) = scores(heard, "selected")
+    assert len(selected.segments) == 8
+    assert {Segment(0, 10), Segment(10, 20), Segment(30, 40), Segment(40, 50)} <= set(
+        selected.segments
+    )
+    notes = [line for line in detectives.prompts["answer"][0].splitlines() if ", seen: " in line]
+    assert notes == sorted(notes)
+    assert "00:00:30 to 00:00:40, seen: a dog" in notes
+    assert (result.answer.choice, result.answer.text) == ("B", "dog")
+    assert [e.source for e in result.answer.evidence] == ["caption"] * 3
+    assert all(e.text == f"a {FILM[int(e.segment.start // 10)]}" for e in result.answer.evidence)
+    assert [e.segment for e in result.answer.evidence] == sorted(
+        e.segment for e in result.answer.evidence
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "uniform"),
+    [("Where is it?", 4), ("How many are there?", 16), ("What comes after?", 12)],
+)
+def test_more_frames_are_spread_over_the_film_for_counting_order_text_and_speech(text, uniform):
+    question = Question(text, QUESTION.options)
+    assert VideoDetective().uniform_frames(question) == uniform
+    assert VideoDetective(frames=10).uniform_frames(question) == 4
+    assert VideoDetective(frames=8).uniform_frames(question) == 4
+    assert VideoDetective(frames=20).uniform_frames(question) == min(uniform, 12)
+    printed = configure(VideoDetective, {"preset": "paper"})
+    assert printed.uniform_frames(question) == 4
+
+
+def test_if_scores_distinguish_nothing_frames_are_uniform_and_observed_scenes_keep_their_texts():
+    reports = dict.fromkeys(range(12), ("a cat", True, ""))
+    detectives = Detectives(FACETS, reports)
+    _, heard = play(detectives, SceneFootage(FILM))
+    assert "stands out" in heard.notes("fallback")[0].data["why"]
+    assert detectives.shown["answer"][0] == sampling.uniform(120, 32).tolist()
+    assert detectives.prompts["answer"][0].count(", seen: a cat") == 10
+    _, heard = play(
+        Detectives(FACETS, reports), SceneFootage(FILM), method=VideoDetective(fallback=False)
+    )
+    assert not heard.notes("fallback")
+
+
+def test_an_encoders_card_sets_thresholds_on_its_own_scale():
+    footage = SceneFootage(FILM)
+    footage.encoder.thresholds |= {"fallback_gap": -1.0, "fallback_max": 0.1}
+    _, heard = play(Detectives(FACETS, dict.fromkeys(range(12), ("a cat", True, ""))), footage)
+    assert not heard.notes("fallback")
+
+
+def test_roles_are_apart():
+    detectives = Detectives(FACETS)
+    play(detectives, SceneFootage(FILM))
+    assert [step for step in detectives.steps if step.startswith("llm")] == ["llm decompose"]
+    assert {step for step in detectives.steps if step.startswith("vlm")} == {
+        "vlm timeline",
+        "vlm observe",
+        "vlm answer",
+    }
+    assert set(detectives.steps[:2]) == {"llm decompose", "vlm timeline"}
+
+
+def test_the_timeline_describes_scenes_by_overlap_else_by_the_nearest_middle():
+    events = lines((0, 15, "one"), (12, 20, "two"), (55, 55, "moment"))
+    scenes = [Segment(0, 10), Segment(10, 20), Segment(20, 30), Segment(50, 60)]
+    assert described(events, scenes) == ["one", "one two", "two", "moment"]
+    assert described([], scenes) == [""] * 4
+
+
+def test_events_that_cannot_be_placed_are_dropped_with_a_note():
+    events = [
+        {"start": "soon", "end": "later", "description": "x"},
+        {"start": 99999, "end": 99999, "description": "x"},
+        {"start": 12, "end": 5, "description": "dog"},
+    ]
+    _, heard = play(Detectives(FACETS, events=events), SceneFootage(FILM))
+    assert len(heard.notes("event_dropped")) == 2
+
+
+def test_facets_without_parts_get_the_words_of_their_option_and_letters_may_be_texts():
+    detectives = Detectives({"question": [], "dog": ["tree"], "C": []})
+    _, heard = play(detectives, SceneFootage(FILM))
+    (said,) = heard.notes("facets")
+    assert said.data["facets"] == {
+        "question": [[], ["Where is it?"]],
+        "A": [["cat"], ["cat"]],
+        "B": [["tree"], ["tree"]],
+        "C": [["car"], ["car"]],
+    }
+
+
+def test_parts_without_letters_belong_to_options_by_their_place():
+    detectives = Detectives(
+        {"question": ["sea"], "first": ["tree"], "second": ["hill"], "third": ["lake"]}
+    )
+    _, heard = play(detectives, SceneFootage(FILM))
+    found = heard.notes("facets")[0].data["facets"]
+    assert [found[letter][0] for letter in "ABC"] == [["tree"], ["hill"], ["lake"]]
+
+
+def test_an_unreadable_decomposition_is_the_words_of_question_and_options():
+    _, heard = play(
+        Detectives(mute=["decompose"]),
+        SceneFootage(FILM),
+        Question("Where is the moon?", ("cat", "dog")),
+    )
+    assert heard.notes("facets")[0].data["facets"] == {
+        "question": [["moon"], ["Where is the moon?"]],
+        "A": [["cat"], ["cat"]],
+        "B": [["dog"], ["dog"]],
+    }
+    assert heard.notes("default_taken")
+
+
+def test_an_unreadable_observer_saw_nothing_and_needs_more():
+    _, heard = play(Detectives(FACETS, mute=["observe"]), SceneFootage(FILM))
+    assert all(n.data["needs_more"] and n.data["score"] == 0.0 for n in heard.notes("observed"))
+    assert len(heard.notes("default_taken")) == 10
+
+
+def test_an_unreadable_timeline_is_none_and_an_unreadable_answer_an_abstention():
+    result, _ = play(Detectives(FACETS, mute=["timeline", "answer"]), SceneFootage(FILM))
+    assert (result.answer.status, result.answer.choice, result.answer.evidence) == (
+        "abstained",
+        None,
+        (),
+    )
+
+
+def test_open_ended_questions_have_a_facet_for_each_group_and_are_answered_in_words():
+    facets = {"question": ["sea"], "1": ["dog"], "2": ["sea"], "3": ["dog"], "4": ["car"]}
+    detectives = Detectives(facets, choice="A big dog.")
+    result, heard = play(detectives, SceneFootage(FILM), Question("What is there?"))
+    assert [*heard.notes("facets")[0].data["facets"]] == [
+        "question",
+        "1",
+        "4",
+    ]  # the same is said once
+    assert (result.answer.choice, result.answer.text) == (None, "A big dog.")
+
+
+def test_which_is_not_questions_tell_what_was_found_for_each_option():
+    question = Question("Which of these is NOT shown?", ("cat", "dog", "car"))
+    reports = {1: ("a cat", False, ""), 3: ("a dog", False, "")}
+    detectives = Detectives(FACETS, reports)
+    play(detectives, SceneFootage(FILM), question)
+    (prompt,) = detectives.prompts["answer"]
+    assert "Option A: 00:00:10 to 00:00:20, seen: a cat" in prompt
+    assert "Option B: 00:00:30 to 00:00:40, seen: a dog" in prompt
+    assert "\nOption C: " in prompt
+    assert "NOT true" in prompt
+    detectives = Detectives(FACETS, reports)
+    play(detectives, SceneFootage(FILM), question, VideoDetective(option_packs=False))
+    assert "Option A: " not in detectives.prompts["answer"][0]
+
+
+def test_a_question_that_names_its_place_is_searched_there():
+    question = Question("What is there in the first half of the film?", QUESTION.options)
+    detectives = Detectives(FACETS)
+    play(detectives, SceneFootage(FILM), question)
+    assert max(detectives.observed) == 5
+    assert max(detectives.shown["answer"][0]) < 60
+    assert max(detectives.shown["timeline"][0]) < 60
+    detectives = Detectives(FACETS)
+    play(detectives, SceneFootage(FILM), question, VideoDetective(temporal_scope=False))
+    assert max(detectives.shown["answer"][0]) > 60
+
+
+def test_a_spent_budget_gives_the_option_with_the_best_evidence_so_far():
+    reports = {3: ("a dog", True, "")}
+    result, _ = play(Detectives(FACETS, reports), SceneFootage(FILM), calls=8)
+    assert (result.answer.choice, result.answer.status) == ("B", "budget_spent")
+    question = Question("Which is NOT shown?", ("dog", "cat"))
+    facets = {"question": [], "A": ["dog"], "B": ["cat"]}
+    result, _ = play(Detectives(facets, reports), SceneFootage(FILM), question, calls=8)
+    assert (result.answer.choice, result.answer.status) == ("B", "budget_spent")
+
+
+# ==== ablations (table 3), captions alone, defaults and presets
+
+
+def test_table_3_without_propagation_belief_is_what_is_known_of_the_scene_itself():
+    _, heard = play(
+        Detectives(FACETS, {3: ("a dog", True, "")}),
+        SceneFootage(FILM),
+        method=VideoDetective(propagation=False),
+    )
+    last, seen = scores(heard, "belief")[-1], scores(heard, "observed")
+    prior = [1.0, 1.0, 0.0, 1.0, 1.0, *[0.0] * 7]
+    known = {s.segments[0]: s.values[0] for s in seen}
+    assert last.values == pytest.approx(
+        [known.get(s, p) for s, p in zip(last.segments, prior, strict=True)]
+    )
+
+
+def test_table_3_without_facets_the_question_is_the_only_one_and_nobody_is_asked():
+    detectives = Detectives(FACETS)
+    play(
+        detectives, SceneFootage(FILM), method=VideoDetective(decomposition=False, refinement=False)
+    )
+    assert detectives.steps == ["vlm timeline", "vlm observe", "vlm answer"]
+
+
+def test_table_3_without_refinement_each_facet_is_looked_for_once():
+    detectives = Detectives(FACETS)
+    play(detectives, SceneFootage(FILM), method=VideoDetective(refinement=False))
+    assert len(detectives.observed) == 4
+
+
+def test_table_3_without_textual_evidence_the_final_call_sees_frames_alone():
+    reports = {n: (f"a {FILM[n]}", False, "") for n in range(12)}
+    with_text, without = Detectives(FACETS, reports), Detectives(FACETS, reports)
+    play(with_text, SceneFootage(FILM))
+    result, _ = play(without, SceneFootage(FILM), method=VideoDetective(textual_evidence=False))
+    assert "seen: a dog" in with_text.prompts["answer"][0]
+    assert "seen: a dog" not in without.prompts["answer"][0]
+    assert {e.source for e in result.answer.evidence} == {"frame"}
+    assert with_text.shown["answer"] == without.shown["answer"]
+
+
+def test_table_3_without_optimized_sampling_frames_are_uniform_and_texts_the_same():
+    reports = {n: (f"a {FILM[n]}", False, "") for n in range(12)}
+    ours, plain = Detectives(FACETS, reports), Detectives(FACETS, reports)
+    play(ours, SceneFootage(FILM), method=VideoDetective(fallback=False))
+    play(plain, SceneFootage(FILM), method=VideoDetective(fallback=False, optimized_sampling=False))
+    assert plain.shown["answer"] == [sampling.uniform(120, 32).tolist()]
+    assert ours.shown["answer"] != plain.shown["answer"]
+    assert [p for p in ours.prompts["answer"][0].splitlines() if "seen:" in p] == [
+        p for p in plain.prompts["answer"][0].splitlines() if "seen:" in p
+    ]
+
+
+def test_captions_alone_are_looked_at_as_words():
+    footage = TalkingFootage([("cat", 20), ("dog", 20), ("car", 20)])
+    footage.encoder.thresholds["scene"] = 0.5
+
+    class Readers(Detectives):
+        def observe(self, times, options):
+            return {
+                "reasoning": "",
+                "caption": "a cat",
+                "needs_more_info": False,
+                "missing_keyword": "",
+            }
+
+    readers = Readers(FACETS)
+    result, _ = play(readers, footage)
+    assert result.usage.frames == 0
+    assert "[00:00:00] a cat at 0" in readers.prompts["answer"][0]
+
+
+def test_defaults_are_the_papers_and_presets_what_they_say():
+    ours = VideoDetective()
+    rule = ours.graph
+    assert (rule.alpha, rule.tau, rule.top, rule.min_frames, rule.iterations, rule.beta) == (
+        0.6,
+        30.0,
+        8,
+        10,
+        7,
+        0.6,
+    )
+    assert (ours.frames, ours.base_steps, ours.steps_per_option, ours.looking.window) == (
+        32,
+        10,
+        1,
+        9,
+    )
+    assert (ours.retry_below, ours.fallback_max, ours.fallback_mean, ours.fallback_gap) == (
+        0.2,
+        0.4,
+        0.2,
+        0.15,
+    )
+    assert (ours.packages, ours.picking.per_package, ours.min_uniform, ours.eta) == (8, 4, 4, 0.2)
+    assert (ours.picking.duplicate, ours.picking.relaxed, ours.picking.similar) == (
+        0.92,
+        0.95,
+        0.90,
+    )
+    assert dataclasses.astuple(ours.looking.weights) == (0.7, 0.5, 0.3)
+    assert (ours.prior_weight, ours.looking.z_lex, ours.vlm_tokens, ours.llm_tokens) == (
+        0.5,
+        3.0,
+        4096,
+        2048,
+    )
+    printed = configure(VideoDetective, {"preset": "paper"})
+    assert (printed.graph.theta_sim, printed.graph.max_frames, printed.printed_prior) == (
+        0.82,
+        None,
+        True,
+    )
+    assert (
+        configure(VideoDetective, {"preset": "released", "graph": {"top": 4}}).graph.theta_sim
+        == 0.82
+    )
+    with pytest.raises(ConfigError, match="unknown preset"):
+        configure(VideoDetective, {"preset": "printed"})
+
+
+def test_replies_are_no_longer_than_an_eighth_of_what_the_model_holds():
+    chat = make("acuity=0.8,context=4096")
+    assert most_tokens(chat, 4096) == 512
+    assert most_tokens(make("acuity=0.8"), 4096) == 4096
+
+
+def test_notes_are_events():
+    _, heard = play(Detectives(FACETS), SceneFootage(FILM))
+    assert {"facets", "observed"} <= {event.label for event in heard.of(Noted)}
