@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tracemalloc
 from fractions import Fraction
 
 import av
 import numpy as np
 import pytest
-from films import FILMS, Recipe, pictures, x264
+from films import FILMS, Recipe, pictures, read_number, x264
+from support.patience import PATIENCE
 
-from longtake.config import MediaSettings
+from longtake.config import MediaSettings, Settings
 from longtake.errors import MediaError
+from longtake.index.film import Film
+from longtake.index.store import Store
+from longtake.types import Segment
+from longtake.video.audio import RATE, listen
 from longtake.video.clip import write_film
 from longtake.video.container import open_container
-from longtake.video.video import Video
+from longtake.video.packets import LONGEST
+from longtake.video.video import STILL, Video, sample_times
 
 
 @pytest.fixture
@@ -190,3 +199,163 @@ def test_pixel_aspect_ratio_is_applied(tmp_path):
     wide = Video(tmp_path / "wide.mp4")
     assert (wide.info.width, wide.info.height) == (171, 96)
     assert wide.at([0.0])[0].pixels.shape == (96, 171, 3)
+
+
+DAY = 24 * 3600.0
+
+
+def jumping(folder, jump, **more):
+    """A hundred frames at 10 a second with a jump after the fiftieth."""
+    times = [i / 10 + (jump if i >= 50 else 0.0) for i in range(100)]
+    return Recipe("jump.mkv", x264(), times=times, count=100, **more).make(folder)
+
+
+@pytest.mark.parametrize("days", [1, 400, 365_000])
+def test_a_jump_costs_no_memory_and_few_moments(tmp_path, days):
+    video = Video(jumping(tmp_path, days * DAY))
+    tracemalloc.start()
+    grid = video.grid(1.0)
+    assert tracemalloc.get_traced_memory()[1] < 5e6
+    tracemalloc.stop()
+    assert len(grid) < 200
+    assert video.duration <= LONGEST
+    assert read_number(video.at([0.05])[0].pixels) == 0
+    assert read_number(video.at([video.duration])[0].pixels) == 99
+
+
+def test_frames_on_both_sides_of_a_jump_are_sampled(tmp_path):
+    video = Video(jumping(tmp_path, DAY))
+    numbers = [read_number(frame.pixels) for frame in video.sample(1.0)]
+    assert numbers[:5] == [0, 10, 20, 30, 40]
+    assert numbers[-5:] == [50, 60, 70, 80, 90]
+
+
+def test_a_film_with_a_jump_is_estimated_in_seconds(tmp_path):
+    film = Film(jumping(tmp_path, DAY), Store(tmp_path / "cache"), Settings())
+    assert len(film.times) < 200
+    assert np.all(np.diff(film.times) > 0)
+
+
+def test_a_part_of_the_grid_is_a_part_of_the_grid(tmp_path):
+    video = Video(jumping(tmp_path, DAY))
+    whole = video.grid(1.0)
+    for start in (0.0, 30.0, 500.0, DAY - 50.0, DAY + 4.5):
+        part = video.grid(1.0, Segment(start, start + 200.0))
+        if len(part) > 1:
+            assert set(part) <= set(whole)
+
+
+def test_stills_are_sparse_and_the_rest_is_as_ever():
+    assert np.array_equal(sample_times(10.0, 2.0), np.arange(20) / 2)
+    times = sample_times(400.0, 1.0, stills=[Segment(60.0, 300.0)])
+    assert times.tolist() == [*range(60), 60, 120, 180, 240, *range(300, 400)]
+
+
+def test_a_slide_show_stays_on_a_dense_grid(tmp_path):
+    path = Recipe("slides.mkv", times=[0.0, STILL, 3 * STILL], count=3).make(tmp_path)
+    assert len(Video(path).grid(1.0)) == pytest.approx(3 * STILL, abs=1)
+
+
+def test_sound_that_jumps_is_heard_in_small_pieces(tmp_path):
+    path = jumping(tmp_path, DAY, sound_from=DAY / 2)
+    tracemalloc.start()
+    heard = list(listen(path, origin=0.0, within=Segment(0.0, 60.0)))
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
+    assert sum(len(part.samples) for part in heard) == 60 * RATE
+
+
+OVERWRITE = """
+import random, sys, threading, time
+from pathlib import Path
+from longtake.config import MediaSettings
+from longtake.errors import MediaError
+from longtake.video.video import Video
+
+path, seed = Path(sys.argv[1]), int(sys.argv[2])
+chance, done = random.Random(seed), threading.Event()
+whole = path.read_bytes()
+others = [whole[: len(whole) // 2], bytes(1000), chance.randbytes(50_000), b""]
+video = Video(path, limits=MediaSettings(workers=3))
+len(video.table)
+
+def overwrite():
+    time.sleep(chance.random() * 0.05)
+    while not done.is_set():
+        path.write_bytes(chance.choice(others))
+        time.sleep(0.002)
+
+threading.Thread(target=overwrite).start()
+try:
+    for _ in range(3):
+        try:
+            for frame in video.frames([number * 0.5 + 0.05 for number in range(110)]):
+                pass
+        except MediaError as error:
+            assert error.problem == "changed", error
+finally:
+    done.set()
+"""
+
+
+@pytest.fixture
+def film(tmp_path):
+    return Recipe("film.mp4", x264(gop=10), count=600).make(tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_overwriting_a_film_that_is_read_is_an_error_and_not_a_crash(film, seed):
+    line = [sys.executable, "-c", OVERWRITE, str(film), str(seed)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_film_that_was_replaced_says_so(film):
+    video = Video(film)
+    assert read_number(video.at([1.0])[0].pixels) == 10
+    Recipe("other.mp4", count=30).make(film.parent).replace(film)
+    with pytest.raises(MediaError, match="was changed") as caught:
+        video.at([1.0])
+    assert caught.value.problem == "changed"
+
+
+def test_a_film_that_is_still_being_recorded_can_be_read(film):
+    video = Video(film)
+    assert len(video.table) == 600
+    with film.open("ab") as file:
+        file.write(bytes(10_000))
+    assert read_number(video.at([1.0])[0].pixels) == 10
+
+
+def first_packets(path, count):
+    """Where the first packets lie in the file."""
+    with av.open(str(path)) as container:
+        packets = [p for p in container.demux(video=0) if p.size][:count]
+        return [(packet.pos, packet.size) for packet in packets]
+
+
+@pytest.mark.parametrize("lost", [1, 5])
+@pytest.mark.parametrize("codec", ["libx264", "mpeg4", "libvpx-vp9", "mjpeg"])
+def test_a_damaged_first_picture_is_replaced(tmp_path, codec, lost):
+    recipe = Recipe("film.mp4", x264(codec=codec, options={}, gop=10), count=60)
+    path = recipe.make(tmp_path)
+    data = bytearray(path.read_bytes())
+    for position, size in first_packets(path, lost):
+        data[position : position + size] = b"\xff" * size
+    path.write_bytes(data)
+    video = Video(path)
+    frames = video.at([0.0, 5.0])
+    assert [frame.pixels.shape for frame in frames] == [(96, 128, 3)] * 2
+    assert read_number(frames[1].pixels) == 50
+    assert video.at([0.0])[0].time <= 1.0
+
+
+def test_a_damaged_picture_asked_for_alone_is_replaced_by_one_before_it(tmp_path):
+    recipe = Recipe("film.mp4", x264(codec="mjpeg", options={}), count=60)
+    path = recipe.make(tmp_path)
+    data = bytearray(path.read_bytes())
+    for position, size in first_packets(path, 40)[30:]:
+        data[position : position + size] = b"\xff" * size
+    path.write_bytes(data)
+    for times in ([3.5], [3.5, 5.0]):
+        assert Video(path).at(times)[0].time == pytest.approx(2.9)

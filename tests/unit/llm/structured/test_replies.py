@@ -1,13 +1,24 @@
+from __future__ import annotations
+
 import json
 import time
 from contextlib import suppress
 from typing import Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel, Field
+from support.replyfuzz import cases, outcomes
 
 from longtake.llm.chat import Reply, ToolCall
-from longtake.llm.structured.reader import UnreadableReply, clean_text, parse_reply, split_thinking
+from longtake.llm.structured.reader import (
+    UnreadableReply,
+    clean_text,
+    cut_loop,
+    parse_reply,
+    split_thinking,
+)
 from longtake.llm.structured.schema import (
     Brief,
     Letter,
@@ -243,3 +254,69 @@ def test_a_reply_is_clean_whoever_makes_it() -> None:
     for text in (reply.text, reply.thinking, reply.tool_calls[0].arguments):
         text.encode()
         assert "�" in text
+
+
+NUMBER = 2_000
+"""``benchmarks/replies.py --fuzz`` tries more."""
+
+
+def test_nothing_is_misread() -> None:
+    read = list(outcomes(1, NUMBER))
+    wrong = [one for one in read if one.misread]
+    assert not wrong, "\n".join(
+        f"{one.case.text!r} of {one.case.question} was read as {one.read}" for one in wrong[:5]
+    )
+    whole = [one for one in read if one.case.truth is not None and not one.case.cut]
+    share = sum(one.abstained for one in whole) / len(whole)
+    print(f"{share:.1%} of the replies that say something, whole, could not be read")
+    assert share < 0.15
+
+
+def test_cases_repeat() -> None:
+    assert list(cases(7, 50)) == list(cases(7, 50)) != list(cases(8, 50))
+
+
+def test_a_loop_is_cut_after_its_first_round() -> None:
+    looped = '{"reason": "The man walks: ' + "He looks at the dog. " * 20 + "He looks at"
+    assert cut_loop(looped) == '{"reason": "The man walks: He looks at the dog.'
+    assert cut_loop("B\n" * 100) == "B\n"
+    assert cut_loop('{"choice": "B"}\n' * 30) == '{"choice": "B"}\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "B",
+        "A dog barks at a man, and the man laughs at the dog.",
+        "no, no, no, no",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "-" * 500,
+        "Wait for it" + "." * 300,
+        '{"reason": "' + "on and on and " * 40 + '", "choice": "B"}',
+        " ".join(f"frame {number} shows a dog." for number in range(40)),
+        '{"a": [' + ", ".join('{"segment": 1}' for _ in range(3)) + "]}",
+    ],
+)
+def test_what_ends_otherwise_is_no_loop(text: str) -> None:
+    assert cut_loop(text) is None
+
+
+@given(
+    st.text("abc \n", max_size=60), st.text("abc ", min_size=1, max_size=40), st.integers(30, 60)
+)
+def test_what_is_kept_is_the_beginning_and_the_rest_is_the_loop(before, phrase, times) -> None:
+    text = before + phrase * times
+    kept = cut_loop(text)
+    if not phrase.strip() or len((phrase * times).rstrip()) < 120:
+        return
+    assert kept is not None
+    assert text.startswith(kept)
+    assert len(kept) <= len(before) + 2 * len(phrase) + 1
+
+
+def test_long_texts_take_little_time() -> None:
+    began = time.process_time()
+    for text in ("a" * 400_000, "ab" * 200_000, "a" * 200_000 + "b" * 200_000):
+        cut_loop(text)
+    assert time.process_time() - began < 2
