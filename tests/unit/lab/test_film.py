@@ -15,9 +15,11 @@ from longtake.cli.lab import lab
 from longtake.config import PerceptionSettings, Settings
 from longtake.errors import ConfigError
 from longtake.index.film import Film
+from longtake.index.search import search
 from longtake.index.store import Store
 from longtake.lab import film as film_module
 from longtake.lab import frame_code
+from longtake.lab.facts import sentence
 from longtake.lab.film import make_world, read_script, write_world
 from longtake.lab.footage import LabEncoder, LabFootage
 from longtake.lab.world import dump
@@ -93,6 +95,10 @@ def test_footage_of_the_script_and_of_the_film_are_the_same(film, folder):
     assert drawn.speech(within) == film.speech(within)
     film.senses.images = LabEncoder()
     np.testing.assert_allclose(film.embeddings(), drawn.embeddings(), atol=1e-3)
+    # of an encoder without a calibration, what stands out is found
+    deed = read_script(folder).deeds[3]
+    found = [hit.time for hit in search(film, sentence(deed.fact)).hits if "image" in hit.sources]
+    assert deed.start <= found[0] <= deed.end
 
 
 def test_the_real_reader_reads_the_signs_with_and_without_the_code():

@@ -12,17 +12,45 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from unit.lab.asking import fields, model, reply, shown, spoken_in
-from unit.lab.skilled import FOOTAGE, LIST, SCRIPT, SHARP, WORLD, frames, noted, question
 
 from longtake._util.timecode import clock
 from longtake.agents.run import Agent
 from longtake.agents.team import Opinion, group_answers, peer_scores
 from longtake.agents.tools import tool, use_tools
+from longtake.lab.film import make_world
+from longtake.lab.footage import LabFootage
 from longtake.lab.skills import LISTS, VALUES
 from longtake.llm.chat import Image, Options, say
 from longtake.llm.structured.ask import ask
 from longtake.llm.structured.schema import Letter, schema_for
 from longtake.types import Question, Segment
+
+WORLD = make_world(3, 30, 80)
+SCRIPT = WORLD.script
+FOOTAGE = LabFootage(SCRIPT)
+SHARP = model(acuity=1.0)
+LIST = {"type": "array", "items": {"type": "string"}}
+
+
+def question(kind, start="", options=True):
+    return next(
+        q
+        for q in WORLD.questions
+        if q.kind == kind and q.text.startswith(start) and bool(q.options) == options
+    )
+
+
+def frames(asked):
+    return FOOTAGE.at([segment.middle for segment in asked.evidence])
+
+
+def noted(asked):
+    """What a perfect captioner would note about the evidence."""
+    lines = []
+    for frame in frames(asked):
+        said = SHARP.complete([say("user", "Describe.", Image(frame))], Options()).text
+        lines.append(f"[{clock(frame.time)}] {said}")
+    return "\n".join(lines)
 
 
 def test_describe_with_and_without_a_form():
