@@ -10,8 +10,6 @@ video, drawn by seed 0, and every question the same budget. Each run is a ``long
 The last lines say how many tokens a second it was.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -9,8 +9,6 @@ is resumed, so the command may be stopped and started again. ``--against`` pairs
 cells of the same names that another version of longtake left in a folder.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from itertools import product

@@ -8,8 +8,6 @@
 Development seeds only: the profile was frozen before a published seed was used.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

@@ -8,8 +8,6 @@ seconds; the table is about the others' meetings: F1, Pk (Beeferman and others 1
 (Pevzner and Hearst 2002), which are errors, and chapters per meeting.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys

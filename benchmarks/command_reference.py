@@ -4,8 +4,6 @@ python benchmarks/command_reference.py            # writes the page
 python benchmarks/command_reference.py --check    # exit code 1 if the page is not current
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

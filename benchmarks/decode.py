@@ -8,8 +8,6 @@ of wall time, CPU time and peak memory. Compare the ratios rather than the secon
 the machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ Without a film, it makes one of moving noise at 720p. Every figure is the best o
 Compare the ratios rather than the seconds, which depend on the machine and its load.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import tempfile

@@ -8,8 +8,6 @@ counts once. The others are reduced to their strongest cuts, as many as ours fou
 runs in a separate environment under build/, because its OpenCV package conflicts with ours.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

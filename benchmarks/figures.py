@@ -8,8 +8,6 @@ another page. Nothing is run: most commands take minutes to hours, and some a GP
 files.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator

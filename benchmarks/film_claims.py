@@ -10,8 +10,6 @@ looked at while the rules were written. One line per question goes to ``results.
 there already is not asked again.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -4,8 +4,6 @@ Reads files of Qwen2 and of llama's architecture (SmolLM2 has it). Every request
 static key/value cache; one decoding step serves all slots and is replayed as a CUDA graph.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from concurrent.futures import ThreadPoolExecutor

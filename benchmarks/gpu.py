@@ -8,8 +8,6 @@ measured, so the encoder has the shape of SigLIP-SO400M (378 pixels, patches of 
 1152) with random weights: its speed is that of the real one, its vectors mean nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

@@ -18,8 +18,6 @@ each second of a film, so ``--naive-share`` lets it see whole clips from all ove
 costs are then scaled to the film, apart from starting, and what was found there is shown beside it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """What is known to be said and shown in the clips, and how much of it an index found."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

@@ -4,8 +4,6 @@ The clips follow one another again and again. Each is encoded once; further pass
 its packets, so a repeated shot has the same pixels as the first time.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -9,8 +9,6 @@ with as many as cost the same tokens, at most what fits the model's context. No 
 imports are those of ``longtake`` without extras.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from dataclasses import dataclass, replace

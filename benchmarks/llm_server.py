@@ -8,8 +8,6 @@ grammar enforces; with ``--enforce`` (needs ``llguidance``) replies keep to a JS
 asked for. It offers ``logprobs`` with up to 20 ``top_logprobs``.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -8,8 +8,6 @@ that are turned down at once. For HELD and OVERLAP, the share of an answer's wor
 must hold to be cited: how many passages with the evidence pass, and how many without it do.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

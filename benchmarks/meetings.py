@@ -8,8 +8,6 @@ meetings; and the difference to BM25 with its 95 % interval, bootstrapped over t
 that are fitted to all meetings come last.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from pathlib import Path

@@ -7,8 +7,6 @@ with its defaults, and Moonshine transcribes the whole sound. Prints costs and f
 With ``--within`` it sees these stretches, in seconds, as if each was a film of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

@@ -7,8 +7,6 @@ frames of the given films it prints the processor time of both and the lines tha
 found.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Iterable

@@ -8,8 +8,6 @@ from what the run folders hold. ``benchmarks/llm_server.py`` serves a GGUF model
 enforcing anything, which is how the figures in ``docs/results.md`` were made.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -7,8 +7,6 @@ runs in the laboratory were given. Each mark is a tenth of the probabilities, of
 for videos held out of it; its bar is a 95 % interval, and on the diagonal it would be exact.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -18,8 +18,6 @@ meant; an abstention is one that was meant and could not be read. Exits with 1 i
 misread.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

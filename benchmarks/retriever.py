@@ -14,8 +14,6 @@ deeds that a frame shows, as LVAgent looks for a moment in a chunk. Frames are t
 would show, one a second, before they are encoded as video. Needs torch and transformers.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

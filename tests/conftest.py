@@ -1,7 +1,5 @@
 """Fixtures for every test: no network, and separate user folders."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

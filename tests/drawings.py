@@ -1,7 +1,5 @@
 """Drawn pictures: what they show is known, and no file is needed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

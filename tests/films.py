@@ -1,7 +1,5 @@
 """Films whose frames show their own number, so that a test can tell which frame it was given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Code that tests run in other processes: these can import this module, but not a test module."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import os

@@ -9,8 +9,6 @@ installed wheel. In the first, the licences of everything installed are listed, 
 for known vulnerabilities.
 """
 
-from __future__ import annotations
-
 import argparse
 import email
 import importlib.metadata

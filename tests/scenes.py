@@ -1,7 +1,5 @@
 """Films of a few scenes with known cuts; each scene has its own background and drifting squares."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path

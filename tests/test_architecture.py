@@ -1,7 +1,5 @@
 """The structure of the package: layers, import circles, names."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The documentation is true: its links lead somewhere, its commands exist, its Python runs."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """What the package says it offers is what it offers."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

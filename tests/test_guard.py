@@ -1,7 +1,5 @@
 """The check that a test leaves the process as it found it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 Some take over five seconds: each command is a process of its own, as for whoever follows them.
 """
 
-from __future__ import annotations
-
 import http.server
 import json
 import os

@@ -1,7 +1,5 @@
 """What is handed out: packages, weights with their hashes, the container, compose.yaml."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import json

@@ -1,7 +1,5 @@
 """Tiny ONNX models with the inputs and outputs of the real ones, to test loading them offline."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

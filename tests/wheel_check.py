@@ -4,8 +4,6 @@ Dependencies are borrowed from the current environment, since they are not what 
 installed longtake must come from the wheel and contain every file of the package's source.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

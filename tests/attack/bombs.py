@@ -1,7 +1,5 @@
 """Subtitles made to be slow, large or wrong: seeded, so that a finding can be repeated."""
 
-from __future__ import annotations
-
 import random
 
 HEADS = {

@@ -4,8 +4,6 @@
 is up. What fails is written to ``tests/attack/crashes/``, where the suite tries it from then on.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json

@@ -7,8 +7,6 @@ hostile asks.
 What they leave must equal what an undisturbed run leaves.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Films that are damaged or odd: seeded, so that a finding can be repeated."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from fractions import Fraction

@@ -5,8 +5,6 @@ Each case is announced on a line of its own before it begins, so that whoever st
 knows which film killed it. Errors in our own words are fine; anything else is printed as a failure.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import resource

@@ -4,8 +4,6 @@ The fuzzer sees which lines of longtake a text reaches, and goes on from those t
 It ends at the first text that fails, which is kept; the campaign starts it again.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import traceback

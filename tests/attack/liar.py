@@ -3,8 +3,6 @@
 Seeded modes (``random_reply``) mutate a sound response, so that a finding can be repeated.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """What reads a model's words, a server's bodies and a demuxer's packets, as readers of a file."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from fractions import Fraction

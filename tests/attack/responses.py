@@ -3,8 +3,6 @@
 The last line that it prints is JSON with the number of cases and findings.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

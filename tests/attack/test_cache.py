@@ -1,7 +1,5 @@
 """A cache on a full or read-only disk: what it holds can still be looked at and searched."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

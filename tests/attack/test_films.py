@@ -1,7 +1,5 @@
 """Damaged and odd films: every one gives frames, or an error in our own words."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -5,8 +5,6 @@ folder when it is imported, and looks up its collector's name after about a minu
 hooks do not see that, so the commands also run under strace, where there is one.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

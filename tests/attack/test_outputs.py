@@ -1,7 +1,5 @@
 """An output never destroys an input, or a file that is something else."""
 
-from __future__ import annotations
-
 import inspect
 import json
 

@@ -1,7 +1,5 @@
 """A lying server gets no key, no time beyond the deadline and no internal error out of a client."""
 
-from __future__ import annotations
-
 import math
 import resource
 import threading

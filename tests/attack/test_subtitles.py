@@ -1,7 +1,5 @@
 """Subtitles from strangers: read in linear time, or refused in words."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import time

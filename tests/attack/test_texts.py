@@ -1,7 +1,5 @@
 """Texts from outside, mutated: everything that parses them returns or raises in our own words."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from types import SimpleNamespace

@@ -4,8 +4,6 @@ Run as a program, ``python texts.py SEED SECONDS CRASHES`` mutates until the tim
 line it prints is JSON with the number of cases and findings.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

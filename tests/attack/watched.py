@@ -6,8 +6,6 @@ attempts.
 Native code does not pass Python's audit hooks, so the test also runs this program under strace.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

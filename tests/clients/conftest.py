@@ -1,7 +1,5 @@
 """A server on loopback for real clients, with a lab film and simulated models."""
 
-from __future__ import annotations
-
 import threading
 import time
 from contextlib import contextmanager

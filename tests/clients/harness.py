@@ -7,8 +7,6 @@ equal that of ``longtake eval`` on the same questions. ``--record`` keeps the fi
 client sent, as a fixture for the contract tests.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

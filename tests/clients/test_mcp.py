@@ -1,7 +1,5 @@
 """The ``mcp`` client against our tools, over stdio and over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import io

@@ -1,7 +1,5 @@
 """The ``openai`` package against our endpoint: plain, streamed, retried, cancelled."""
 
-from __future__ import annotations
-
 import base64
 import threading
 import time

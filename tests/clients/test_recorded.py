@@ -1,7 +1,5 @@
 """Requests as real clients sent them, recorded by running them (``tests/clients/harness.py``)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clusters of several nodes on this machine; only ``make cluster-test`` runs these tests."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Ray: the same results as one process, whatever is lost on the way."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The bodies of requests as longtake sends them: every way of asking for every form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

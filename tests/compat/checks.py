@@ -1,7 +1,5 @@
 """What is asked of a running server."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 

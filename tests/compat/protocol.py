@@ -6,8 +6,6 @@ FOLDER holds the unpacked package. Only its protocol modules are imported: whate
 from the package is replaced by stand-ins, so that neither torch nor a GPU is needed.
 """
 
-from __future__ import annotations
-
 import importlib.abc
 import importlib.machinery
 import importlib.util

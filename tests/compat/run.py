@@ -5,8 +5,6 @@
 Everything is kept under ``build/compat``. Exits with 1 if anything that should work did not.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 python tiny_model.py FOLDER [sees]    # a Llama, or a LLaVA
 """
 
-from __future__ import annotations
-
 import sys
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers

@@ -1,7 +1,5 @@
 """What every encoder promises, asked of every encoder."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

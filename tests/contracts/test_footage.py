@@ -1,7 +1,5 @@
 """What every kind of footage keeps to: a film, and a script that was never filmed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every shape in which models were seen to write a letter: read as it was meant, or refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """One suite for every kind of sound file: a film without pictures, for every command."""
 
-from __future__ import annotations
-
 import json
 import wave
 from pathlib import Path

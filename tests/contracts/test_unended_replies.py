@@ -5,8 +5,6 @@ their form: up to the limit of tokens, mostly in circles. They were written down
 ``benchmarks/replies.py``; each was refused while the fields' descriptions asked for its end.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

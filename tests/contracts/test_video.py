@@ -1,7 +1,5 @@
 """One suite for every kind of film: the right picture at the right time in every container."""
 
-from __future__ import annotations
-
 import math
 import random
 

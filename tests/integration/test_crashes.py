@@ -1,7 +1,5 @@
 """Nothing is lost or corrupted when a process is killed, or when two index the same film."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The frame code must not help or hinder anything that looks at pictures."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from longtake.algorithms import novelty

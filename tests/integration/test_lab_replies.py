@@ -4,8 +4,6 @@
 are made only when a method runs (scores for a team, the arguments of tools), so methods run here.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """lab run: evaluation on worlds with known truth; compare: every method on one question."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

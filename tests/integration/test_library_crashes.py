@@ -1,7 +1,5 @@
 """Two processes add films and are killed while one searches: nothing is lost or twice."""
 
-from __future__ import annotations
-
 import multiprocessing
 import random
 import time

@@ -1,7 +1,5 @@
 """Another installed package brings a method with its prompts, and a backend."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

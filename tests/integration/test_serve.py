@@ -1,7 +1,5 @@
 """A server that is killed loses nothing that it reported as done."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The package and ``--help`` start without loading anything heavy."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The configuration of docs/howto/team.md, against scripted servers in place of its own."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Files that version 0.2 wrote can be read: cache, library, history, configuration, trace, run."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import tarfile

@@ -1,7 +1,5 @@
 """A4VL, line by line (Algorithm 1) and by equation (appendix D), with numbers computed by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

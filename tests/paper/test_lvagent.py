@@ -1,7 +1,5 @@
 """LVAgent beside its paper, with agents that say what they are told to."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Mapping, Sequence

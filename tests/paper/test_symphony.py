@@ -1,7 +1,5 @@
 """Symphony beside its supplement, with a scripted planner and agents."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import pairwise

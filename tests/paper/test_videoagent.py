@@ -1,7 +1,5 @@
 """VideoAgent beside its Algorithm 1 and sections 3.1 to 3.4."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """VideoDetective beside Algorithms 1 and 2, its equations and its tables."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Videos of captions, one of which tells the answer, and methods that use it or cheat."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import ClassVar

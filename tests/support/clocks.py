@@ -1,7 +1,5 @@
 """A clock that tests control."""
 
-from __future__ import annotations
-
 
 class TurnedClock:
     """Stands still until someone sleeps."""

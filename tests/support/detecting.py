@@ -1,7 +1,5 @@
 """A film whose scenes match single words, and scripted models, for tests of VideoDetective."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Footage for tests of methods: plain-coloured pictures, and an encoder that the test defines."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fails the test that leaves the process changed: the next one would fail for its sake."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

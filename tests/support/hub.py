@@ -1,7 +1,5 @@
 """A model hub on loopback: large files carry their SHA-256, small ones the hash that git gives."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Iterator

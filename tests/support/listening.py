@@ -1,7 +1,5 @@
 """A sink that keeps every event."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """A backend for tests of commands: ``test/obliging`` answers in whatever form is requested."""
 
-from __future__ import annotations
-
 import json
 import threading
 

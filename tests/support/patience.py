@@ -1,7 +1,5 @@
 """How long tests wait."""
 
-from __future__ import annotations
-
 PATIENCE = 120.0
 """Seconds that tell waiting in vain from a busy machine."""
 FOREVER = 600.0

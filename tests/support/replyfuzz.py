@@ -10,8 +10,6 @@ Pieces of replies are one a line; ``⏎`` is a line break, ``<one>`` and ``<two>
 options, ``<own>`` and ``<other>`` their texts, and ``<beyond>`` is a letter that is no option.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

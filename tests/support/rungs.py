@@ -1,7 +1,5 @@
 """How each typed question to a model was read: at once, asked again, field by field, or not."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 Run as a program, it serves one fixed reply after a delay, for measurements in another process.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import socket

@@ -1,7 +1,5 @@
 """``longtake serve`` in a process of its own, of this checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

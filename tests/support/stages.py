@@ -1,7 +1,5 @@
 """Methods that say the same whatever they are asked, to be stages of ``auto``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Reads Server-Sent Events."""
 
-from __future__ import annotations
-
 import json
 
 

@@ -4,8 +4,6 @@ Many servers, gateways and vendors accept ``response_format`` and ignore it. Beh
 server does: whether a reply can be read then depends on the model and on how it was asked.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """A tab of Debian's Chromium."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Footage made of words, and a team with scripted replies."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

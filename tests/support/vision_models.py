@@ -4,8 +4,6 @@ Bytes are the vocabulary, so that no text has to be learned from. Names of keys 
 those that llama.cpp reads (``src/llama-arch.cpp``, ``tools/mtmd/clip-impl.h``).
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path

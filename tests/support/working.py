@@ -1,7 +1,5 @@
 """Tasks and an engine for tests of the cluster; worker processes can import this module."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

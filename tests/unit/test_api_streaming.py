@@ -1,7 +1,5 @@
 """The Python API for programs: streams, coroutines, cancellation, progress and bytes."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import time

@@ -1,7 +1,5 @@
 """The demo's film can be understood, its questions have answers, and its score is honest."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

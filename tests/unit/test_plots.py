@@ -1,7 +1,5 @@
 """Plots of accuracy."""
 
-from __future__ import annotations
-
 import sys
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """Names and addresses: what finds a method, and what is said of something that is none."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

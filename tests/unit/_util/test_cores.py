@@ -1,7 +1,5 @@
 """Cores that may be used."""
 
-from __future__ import annotations
-
 import os
 
 from longtake._util.process_pool import usable_cores

@@ -1,7 +1,5 @@
 """Tasks on workers: results as they come, and what a dying worker costs."""
 
-from __future__ import annotations
-
 import os
 import time
 

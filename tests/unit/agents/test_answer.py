@@ -1,7 +1,5 @@
 """Letters by log-probability."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A check that pays for one picture shows the moment that tells most."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Answers of several sentences carry footnotes; one sentence needs none."""
 
-from __future__ import annotations
-
 import pytest
 
 from longtake.agents.answer import claims, sentences

@@ -1,7 +1,5 @@
 """Chapters, titles and summaries of a film."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

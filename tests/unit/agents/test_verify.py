@@ -1,7 +1,5 @@
 """Only what supports an answer is cited, and a check never loses an answer."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

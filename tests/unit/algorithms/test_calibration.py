@@ -1,7 +1,5 @@
 """Probabilities from signals, with numbers made by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

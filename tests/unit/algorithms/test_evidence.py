@@ -1,7 +1,5 @@
 """Contradictions are found by rule, and only where two texts say the same thing differently."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

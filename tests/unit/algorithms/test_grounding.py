@@ -1,7 +1,5 @@
 """Cited intervals against true ones: hand-made numbers, and what must always hold."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Lines ranked by words and meaning, and grouped with their neighbours."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

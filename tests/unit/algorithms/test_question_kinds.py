@@ -1,7 +1,5 @@
 """Questions tell by their words what kind of thing they ask for."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from pathlib import Path

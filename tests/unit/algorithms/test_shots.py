@@ -1,7 +1,5 @@
 """Selection of the frames worth an expensive look."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from drawings import card

@@ -1,7 +1,5 @@
 """Stretches of talk that are about a query."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """A benchmark's questions on workers: each is asked once, and a crash costs one of them."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

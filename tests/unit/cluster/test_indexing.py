@@ -1,7 +1,5 @@
 """Films on workers: the same layers as from one process, byte for byte."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

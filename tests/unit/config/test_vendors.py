@@ -1,7 +1,5 @@
 """The usual models by their usual names."""
 
-from __future__ import annotations
-
 import pytest
 
 from longtake.config import Settings, load, merge

@@ -1,7 +1,5 @@
 """The audit: what it changes in each pass, and which methods it flags."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

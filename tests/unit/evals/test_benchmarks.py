@@ -1,7 +1,5 @@
 """Loaders on small files in the formats that the benchmarks' authors publish."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """A calibration is fitted to results with labels; a confidence becomes a probability."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Uniform sampling beside a method, and the profile of runs that are recorded."""
 
-from __future__ import annotations
-
 import pytest
 
 from longtake.config import AnswerSettings, Settings

@@ -1,7 +1,5 @@
 """The benchmark of real films: found by content, scored by phrases, abstentions where due."""
 
-from __future__ import annotations
-
 import pytest
 
 from longtake.errors import ConfigError

@@ -1,7 +1,5 @@
 """Meetings: turns of QMSum get their times from the words of AMI."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 

@@ -1,7 +1,5 @@
 """Runs as a page, as tables and as a submission."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Choosing a team without labels."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

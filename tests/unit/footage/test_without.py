@@ -1,7 +1,5 @@
 """Footage with stretches removed: nothing of them is left, everything else is."""
 
-from __future__ import annotations
-
 import numpy as np
 from processes import Bags
 from support.footages import TestFootage

@@ -1,7 +1,5 @@
 """Hearing, reading and searching over the store, with senses that the test can see into."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """Helpers that put questions to simulated models, for the tests in this folder."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Calibration: a simulated model knows what it was shown, as far as its acuity allows."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Nobody who sees the questions alone answers them better than by chance."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from dataclasses import replace

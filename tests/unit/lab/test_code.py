@@ -1,7 +1,5 @@
 """The frame code survives what pictures go through, and is never misread."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The profile: its worlds stay as they are, and its models err as real ones do."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 

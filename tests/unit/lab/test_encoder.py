@@ -1,7 +1,5 @@
 """The simulated encoder: a bag of words with noise."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Worlds as files: the film shows what was drawn, its signs can be read, the code is optional."""
 
-from __future__ import annotations
-
 import json
 
 import av

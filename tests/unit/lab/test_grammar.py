@@ -1,7 +1,5 @@
 """Facts and sentences."""
 
-from __future__ import annotations
-
 import pytest
 
 from longtake.lab.facts import (

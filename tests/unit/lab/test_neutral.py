@@ -1,7 +1,5 @@
 """Neutral values: what the lab gives a field that it has no skill for, and that it says so."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import pkgutil

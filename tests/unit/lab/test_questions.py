@@ -1,7 +1,5 @@
 """Questions: every answer is proved by its evidence, and no other option is right."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Skills, chosen by the names of a reply's fields."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """Forms and tools in words, read back."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import pytest

@@ -1,7 +1,5 @@
 """Worlds: deterministic and consistent."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """An empty library, with encoders that need no model."""
 
-from __future__ import annotations
-
 import pytest
 from unit.library.shelf import SETTINGS
 

@@ -1,7 +1,5 @@
 """Small films and settings for the tests of libraries."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 from pathlib import Path

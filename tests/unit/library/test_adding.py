@@ -1,7 +1,5 @@
 """Films come into the library once, and stay known when they are moved."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

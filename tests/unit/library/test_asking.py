@@ -1,7 +1,5 @@
 """Questions to a library of lab films: the right film, its moments, or that it is in no film."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The index across films."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The files that chapters and summaries are exported to."""
 
-from __future__ import annotations
-
 import json
 
 import av

@@ -1,7 +1,5 @@
 """How much of a text a film states, and which films a question with options proposes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

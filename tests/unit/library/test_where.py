@@ -1,7 +1,5 @@
 """Filters over a library."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How endpoints are asked: small servers that behave as real ones were seen to."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

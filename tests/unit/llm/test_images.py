@@ -1,7 +1,5 @@
 """Frames as they are sent."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

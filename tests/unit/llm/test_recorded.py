@@ -1,7 +1,5 @@
 """Replies of a recorded run, found again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.listening import listening

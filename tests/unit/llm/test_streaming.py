@@ -1,7 +1,5 @@
 """Replies that are read while they are written."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

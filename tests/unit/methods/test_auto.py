@@ -1,7 +1,5 @@
 """The cascade: which stages run, when it stops, and what it hands over."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.footages import TestFootage

@@ -1,7 +1,5 @@
 """Hearing English, and admitting when it is not."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

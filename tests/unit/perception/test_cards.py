@@ -1,7 +1,5 @@
 """Cards, what is loaded from them, and how their files are fetched."""
 
-from __future__ import annotations
-
 import math
 import sys
 from pathlib import Path

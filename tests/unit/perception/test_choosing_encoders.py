@@ -1,7 +1,5 @@
 """Encoders are chosen by name and purpose; installed packages add their own."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts, and pictures by way of their tags."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The built-in eyes see what is there."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

@@ -1,7 +1,5 @@
 """Reading what is on the screen."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

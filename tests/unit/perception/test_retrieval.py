@@ -1,7 +1,5 @@
 """The retrieval head as the default install runs it, without torch."""
 
-from __future__ import annotations
-
 import json
 import math
 

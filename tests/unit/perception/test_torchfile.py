@@ -1,7 +1,5 @@
 """The restricted reader of torch's old weight files."""
 
-from __future__ import annotations
-
 import collections
 import io
 import pickle

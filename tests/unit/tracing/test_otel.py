@@ -1,7 +1,5 @@
 """Runs as spans for an OpenTelemetry collector."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer

@@ -1,7 +1,5 @@
 """Which captioned clips are used for training, and how the others are reported."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Training the head: it learns, resumes exactly, and the written head scores as trained."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

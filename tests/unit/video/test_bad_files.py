@@ -1,7 +1,5 @@
 """Files that are not films: one clear error each, and no other file is opened."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

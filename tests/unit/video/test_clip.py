@@ -1,7 +1,5 @@
 """Clips begin and end where they were asked to, with sound and subtitles."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from films import pictures, read_number

@@ -1,7 +1,5 @@
 """Frames as a screen shows them: HDR, interlaced and turned films beside their golden pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pictures from outside: a few formats, nothing else that Pillow could read."""
 
-from __future__ import annotations
-
 import ast
 import io
 from pathlib import Path
