@@ -75,7 +75,7 @@ def estimate(
     written = bounds.prompt_words * TOKENS_PER_WORD + bounds.calls * per_call
     calls, frames, steps = bounds.calls, bounds.frames, bounds.steps
     tokens_out = round(bounds.reply_words * TOKENS_PER_WORD)
-    if any(chat.card.letters for chat in chats):
+    if bounds.letters and any(chat.card.letters for chat in chats):
         # asked for by log-probability and then, where there is none, in words
         calls, frames = calls + bounds.letters, frames + bounds.letter_frames
         written *= calls / bounds.calls

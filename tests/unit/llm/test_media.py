@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,23 @@ def test_a_server_that_takes_no_video_gets_the_chosen_frames_only(five_a_second:
     assert [part["text"] for part in parts[1:5:2]] == ["[00:00:01]", "[00:00:02]"]
     assert [seconds_in(part) for part in parts if part["type"] == "image_url"] == [[5], [10]]
     assert usage.frames == 2
+
+
+class Damaged:
+    """A film whose second frame cannot be decoded, so that the first stands for it."""
+
+    def between(self, *_: Any) -> list[Frame]:
+        return [coded(0), coded(0), coded(1), coded(2)]
+
+    def at(self, _: Any) -> list[Frame]:
+        return [replace(coded(second), film=self) for second in (0, 2)]
+
+
+def test_a_frame_that_stands_for_a_damaged_one_is_sent_once() -> None:
+    film: Any = Damaged()
+    (request,), seen, _ = clip_from(film, lambda _: completion("seen"), 6)
+    assert seen == [0.0, 1.0, 2.0]
+    assert seconds_in(request.body["messages"][1]["content"][2]) == [0, 1, 2]
 
 
 def test_a_clip_never_shows_what_was_removed(five_a_second: Film) -> None:

@@ -167,11 +167,11 @@ def _with_frames_between(chosen: list[Image], max_frames: int) -> list[Image]:
     height, width = frame.pixels.shape[:2]
     # no wider than they are sent
     width, _ = scaled(width, height, chosen[0].max_pixels)
-    pictures = list(chosen)
+    pictures = {image.time: image for image in chosen}
+    # a damaged frame repeats the one before it, with its time
     for each in frame.film.between(Segment(min(times), max(times)), max_frames, width):
-        if each.time not in times:
-            pictures.append(replace(chosen[0], frame=each, between=True))
-    return sorted(pictures, key=lambda image: image.time)
+        pictures.setdefault(each.time, replace(chosen[0], frame=each, between=True))
+    return [pictures[time] for time in sorted(pictures)]
 
 
 def converse(
