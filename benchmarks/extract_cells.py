@@ -1,26 +1,117 @@
-"""How many cells of extracted tables are right, on laboratory films with a simulated model.
+"""How many cells of extracted tables are right.
 
     python benchmarks/extract_cells.py --seeds 10-12 --minutes 20 --questions 20 --acuity 0.8
+    python benchmarks/extract_cells.py --meetings FOLDER --model MODEL --out cells.jsonl
+    python benchmarks/extract_cells.py --read cells.jsonl
 
-Each film's questions with options are the columns of one object, their options its choices. Prints
-the cells, those that are null, right and wrong, and how many of the others cite a moment of the
-evidence.
+The first uses laboratory films with a simulated model. Each film's questions with options are the
+columns of one object, their options its choices. Prints the cells, those that are null, right and
+wrong, and how many of the others cite a moment of the evidence.
+
+The second extracts from AMI meetings (as `longtake eval meetings --data FOLDER`) what their kind of
+meeting settles, as one object, and a list. The third validates the tables and prints every value
+with the words that it cites, to be judged by eye.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter, defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from longtake.config import Settings
 from longtake.evals.benchmarks import LabelledQuestion, lab
+from longtake.evals.benchmarks.meetings import MeetingSource
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.extraction import extract, read_schema
 from longtake.runner.session import Session
 
 NEAR = 2.0
 """Seconds between a cited picture and the evidence that it shows."""
+
+
+NUMBER, TRUTH, TEXT = {"type": "number"}, {"type": "boolean"}, {"type": "string"}
+ASKED = {
+    "a": {
+        "For how many euros will the remote control be sold?": NUMBER,
+        "How many minutes does the meeting last?": NUMBER,
+        "Which animal is drawn first?": TEXT,
+        "Is the remote control for the international market?": TRUTH,
+    },
+    "b": {
+        "What percentage of users find remote controls ugly?": NUMBER,
+        "What percentage of the buttons do users use?": NUMBER,
+        "Which percentage of users often lose their remote control?": NUMBER,
+        "Which technology replaces teletext?": TEXT,
+        "Should the remote control only be used for the television?": TRUTH,
+    },
+    "c": {
+        "What is the case made of?": {"enum": ["plastic", "rubber", "wood", "titanium", "latex"]},
+        "What is the energy source?": {"enum": ["battery", "solar cells", "kinetic", "dynamo"]},
+        "Which chip is needed?": {"enum": ["simple", "regular", "advanced"]},
+        "What is the fashion trend about?": TEXT,
+        "What is the most important aspect of a remote control for users?": TEXT,
+    },
+    "d": {
+        "How many euros does the remote control cost to produce?": NUMBER,
+        "How many points does the evaluation scale have?": NUMBER,
+        "Which colour does the remote control have?": TEXT,
+        "Is the remote control within the budget?": TRUTH,
+    },
+}
+"""What meetings of each kind, which the last letter of their names tells, settle."""
+LISTS = {
+    "a": {"animal": "animal", "why": "why somebody likes it"},
+    "b": {"percent": "percentage of users", "finding": "what these users think or do"},
+    "c": {"material": "material", "use": "what it is used for"},
+    "d": {"part": "part of the remote control", "price": "price in euros"},
+}
+
+
+def settled(folder: Path, model: str, meeting: str) -> list[dict[str, object]]:
+    """The tables of one meeting."""
+    columns = {
+        f"column{number}": {**kind, "description": text}
+        for number, (text, kind) in enumerate(ASKED[meeting[-1]].items())
+    }
+    row = {name: {**TEXT, "description": text} for name, text in LISTS[meeting[-1]].items()}
+    footage, tables = MeetingSource(folder).footage(meeting), []
+    for given in (
+        {"type": "object", "properties": columns},
+        {"type": "array", "items": {"type": "object", "properties": row}},
+    ):
+        session = Session(Settings(), ModelAssignment((model,)))
+        schema = read_schema(given)
+        table = extract(footage, schema, session, "lookup")
+        tables.append({**table.plain, "given": given, "schema": schema.output})
+    return tables
+
+
+def show(path: Path) -> None:
+    """Validate tables and print their values."""
+    import jsonschema  # of the test dependencies; not where a model server runs
+
+    counts = Counter[str]()
+    for line in path.read_text(encoding="utf-8").splitlines():
+        table = json.loads(line)
+        jsonschema.validate(table["data"], table["schema"])
+        many = isinstance(table["data"], list)
+        rows = table["data"], table["citations"]
+        for values, cited in zip(*rows, strict=True) if many else [rows]:
+            for name, value in values.items():
+                kind = "list" if many else "row"
+                counts[f"{kind}: cells"] += 1
+                if value is None:
+                    continue
+                counts[f"{kind}: values"] += 1
+                counts[f"{kind}: cited"] += cited[name] is not None
+                given = table["given"].get("items", table["given"])["properties"][name]
+                words = cited[name]["text"]
+                print(f"{table['film']} {kind} {given['description']} {value!r} | {words}")
+    print(", ".join(f"{name} {count}" for name, count in counts.items()))
 
 
 def column(item: LabelledQuestion) -> dict[str, object]:
@@ -37,7 +128,27 @@ def main() -> None:
         parser.add_argument(f"--{name}", default=default)
     parser.add_argument("--acuity", default="0.8")
     parser.add_argument("--method", default="auto")
+    parser.add_argument("--meetings", type=Path)
+    parser.add_argument("--model", default="local")
+    parser.add_argument("--out", type=Path, default=Path("cells.jsonl"))
+    parser.add_argument("--only", nargs="*", help="meetings; all if none is named")
+    parser.add_argument("--parallel", type=int, default=1)
+    parser.add_argument("--read", type=Path)
     given = parser.parse_args()
+    if given.read is not None:
+        show(given.read)
+        return
+    if given.meetings is not None:
+        names = sorted(path.stem for path in (given.meetings / "qmsum").rglob("*.json"))
+        work = partial(settled, given.meetings, given.model)
+        with (
+            given.out.open("w", encoding="utf-8") as file,
+            ProcessPoolExecutor(given.parallel) as pool,
+        ):
+            for tables in pool.map(work, given.only or names):
+                file.writelines(f"{json.dumps(table)}\n" for table in tables)
+                file.flush()
+        return
     options = {name: getattr(given, name) for name in ("seeds", "minutes", "questions")}
     benchmark = lab.load(Path(), options)
     films: dict[str, list[LabelledQuestion]] = defaultdict(list)

@@ -115,7 +115,7 @@ def mentioned(text: str) -> str:
     They are those of "how often is the word *copyright* mentioned" and of "when does she say that
     *ventures fail*"; "how many people does she say there are" asks for no occurrences.
     """
-    if COUNTING.search(text) and not _TIMES.search(text):
+    if COUNTING.search(text) and not (_TIMES.search(text) or _WHO.match(text)):
         return ""
     for pattern in _MENTIONED:
         match = pattern.search(text.strip(" ?.!"))
@@ -172,7 +172,7 @@ def asks_for(question: Question) -> QuestionKind:
         return question.kind
     if _LIST.match(text):
         return "list"
-    if COUNTING.search(text):
+    if COUNTING.search(text) and not _WHO.match(text):
         return "count"
     if WHOLE.search(text) and not set(lexical.content_words(text)) - _GENERIC:
         return "about"
@@ -202,11 +202,27 @@ def asks_for_moments(question: Question) -> bool:
     return given and not asks_for_words(question)
 
 
+# verbs of speaking that "how often do they …" uses for what happens, not for words
+_WHO_TOLD = re.compile(
+    r"who (?:\w+ )?(?:admit|agree|announce|believe|compare|complain|concede|conclude|describe|doubt"
+    r"|fear|guess|hope|introduce|joke|list|offer|recall|remind|want|warn|wonder|worrie)(?:s|es|d|ed|ted)?"
+    r" (?:that |about |of |if |whether |to )?(?P<words>.+)",
+    re.IGNORECASE,
+)
+_WHO_ASKED = re.compile(r"\w+ (?:\w+ )?(?:asks?|asked|wonder(?:s|ed)?)\b", re.IGNORECASE)
+
+
 def asks_who_said(question: Question) -> str:
     """What was said, if an open question asks who said it; else empty."""
     if question.options or asks_for(question) != "who":
         return ""
-    return mentioned(question.text)
+    told = _WHO_TOLD.match(question.text.strip(" ?.!"))
+    return mentioned(question.text) or (told["words"] if told else "")
+
+
+def asks_who_asked(question: Question) -> bool:
+    """Whether what somebody said is a question: "Who asked what it costs?"."""
+    return _WHO_ASKED.match(question.text) is not None
 
 
 def asks_for_every(question: Question) -> bool:

@@ -4,7 +4,8 @@
 
     1  columns ← the properties of a JSON Schema: of one object, or of the objects in a list
     2  one object: each column is a question to the method, with its choices as options, checked as
-       every answer is; a value is what the answer holds of the column's type
+       every answer is; a value is what the answer holds of the column's type, if what is cited
+       tells it by itself
     3  a list: a model reads the passages that bear on any column, part by part, and names the rows
        in each; a value is kept if a passage of its part holds it
     4  a value that no moment supports, or that the schema forbids, is null
@@ -41,7 +42,7 @@ from longtake.agents.run import Run
 from longtake.algorithms import lexical
 from longtake.algorithms.evidence import contradicts, held, is_instruction, numbers
 from longtake.algorithms.passages import SURE
-from longtake.algorithms.question_kinds import asks_for, asks_for_words
+from longtake.algorithms.question_kinds import COUNTING, NESTED, WHOLE, asks_for, asks_for_words
 from longtake.errors import BudgetSpent, ConfigError
 from longtake.footage.protocol import Footage
 from longtake.llm.budget import Ledger
@@ -59,13 +60,17 @@ PART_WORDS = 250
 """Words of passages in which a model looks for rows at once: a small one loses rows in more."""
 MAX_PASSAGES, MAX_FOUND = 2000, 24
 """Passages whose meaning is compared with a column (as in lookup), and those that are read."""
-ABOUT = 0.5
-"""Share of the question's words, weighted by rarity, that a cited line of speech holds."""
+ABOUT, ABOUT_IF_SMALL = 0.5, 0.6
+"""Share of the question's words, weighted by rarity, that a cited line of speech holds; the second
+for small models, which answer from lines about other things (``benchmarks/extract_cells.py``)."""
 MONEY = frozenset({"euro", "dollar", "pound", "franc"})
 """Base forms of words before which two numbers in a row are a price."""
 SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 # "how many million", "in thousands"
 _SCALE = re.compile(rf"\b(?:how many|in) ({'|'.join(SCALES)})s?\b", re.IGNORECASE)
+# what comes first cannot be told by one moment
+_SEVERAL = re.compile(r"\b(?:before|after|first|last|earlier|later)\b", re.IGNORECASE)
+_OFFERED = re.compile(r"\bor\b|\?", re.IGNORECASE)
 _NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
@@ -349,34 +354,63 @@ def extract(
     """The table that a schema asks for, from a film; events go to the active stream."""
     if schema.many:
         run = session.reader(folder=footage.replies_folder, stop=stop)
+        if run["llm"].card.small:
+            # it names speakers as materials, and whole lines as reasons
+            raise ConfigError(
+                f"{run.names['llm']} is a small model and does not fill lists: name a larger one,"
+                " or ask for one object"
+            )
         rows = _rows(footage, schema.columns, run)
         return FilmTable(footage.name, schema, tuple(rows), run.usage, run.names)
     opened = session.method(method or session.assignment.default_method, discover=True)
     # one budget for all cells
     ledger = Ledger(session.settings.budget)
     run = session.run(opened, footage, ledger=ledger, stop=stop)
+    small = session.has_small_models(opened.roles)
     row = {}
     for column in schema.columns:  # 2
         check = session.settings.answers.verify
         answer = solve(opened, footage, column.question, run, check=check).answer
         given = answer.evidence if answer.status == "answered" else ()
-        row[column.name] = _supported(column, answer.text, _about(column, answer.text, given))
+        telling = _telling(column, answer.text, given, small=small)
+        row[column.name] = _supported(column, answer.text, telling)
     return FilmTable(footage.name, schema, (row,), run.usage, run.names)
 
 
-def _about(column: Column, text: str, evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The citations without what is said about something else: of two prices, one is another's.
+def _telling(
+    column: Column, text: str, evidence: Sequence[Evidence], *, small: bool
+) -> list[Evidence]:
+    """The citations that tell the value, without what is about something else.
 
-    A sign or a picture does not name what it is about. Of a long turn, the sentences count that
-    state the number of the answer.
+    Of a long turn, the sentences count that state the value. A sign or a picture does not name what
+    it is about; a caption is what another model saw. What relates moments is told by no picture.
     """
     question = column.question
-    asked = lexical.lemmas([asks_for_words(question) or question.text])
+    if asks_for_words(question):
+        return list(evidence)  # every occurrence was found by its words
+    if all(each.source in ("frame", "caption") for each in evidence):
+        related = any(each.search(question.text) for each in (_SEVERAL, NESTED, WHOLE, COUNTING))
+        return [] if related else [each for each in evidence if each.source == "frame"]
+    if small and (column.kind == "boolean" or _SEVERAL.search(question.text)):
+        return []
+    asked = lexical.lemmas([question.text])
+    answered = [lexical.lemmas([sentence]) - asked for sentence in sentences(text)]
+
+    def states(part: str) -> bool:
+        if _stated(text) or not small:
+            return bool(_stated(text) & _stated(part))
+        in_part = lexical.lemmas([part])
+        named = [each for each in column.choices if lexical.lemmas([str(each)]) <= in_part]
+        # "the battery or the dynamo?" chooses neither
+        is_open = column.choices and (len(named) > 1 or _OFFERED.search(part))
+        return not is_open and any(held("", words, part) >= SURE for words in answered)
+
     about = []
     for each in evidence:
-        parts = [part for part in sentences(each.text) if _stated(text) & _stated(part)]
-        said = " ".join(parts) or each.text
-        if each.source != "speech" or held("", asked, said) >= ABOUT:
+        parts = [part for part in sentences(each.text) if states(part)]
+        least = ABOUT_IF_SMALL if small else ABOUT
+        said = parts if small else [" ".join(parts) or each.text]
+        if each.source != "speech" or any(held("", asked, part) >= least for part in said):
             about.append(each)
     return about
 

@@ -72,7 +72,7 @@ class Session:
         # fields stay unchecked until the method's own class, which knows them, is loaded
         values = self.settings.methods.get(name, {})
         kind = registry.methods.get(name)
-        small = "preset" not in values and self._has_small_models(kind.roles, discover=discover)
+        small = "preset" not in values and self.has_small_models(kind.roles, discover=discover)
         method: Method = configure(kind, values, source="settings", small=small)
         if isinstance(method, Composed):
             fields = {}
@@ -99,7 +99,7 @@ class Session:
     def settled(self, name: str) -> Session:
         """The same session, whose choice of preset stays whatever is learned about its models."""
         values = self.settings.methods.get(name, {})
-        small = self._has_small_models(registry.methods.get(name).roles, discover=True)
+        small = self.has_small_models(registry.methods.get(name).roles, discover=True)
         has_small = SMALL in registry.methods.get(name).presets
         preset = SMALL if small and has_small else FULL
         return self.with_fields(name, {"preset": preset, **values})
@@ -109,7 +109,7 @@ class Session:
         """Whether there is time to ask endpoints about themselves before the question."""
         return self.settings.budget.seconds is None
 
-    def _has_small_models(self, roles: Sequence[str], *, discover: bool = False) -> bool:
+    def has_small_models(self, roles: Sequence[str], *, discover: bool = False) -> bool:
         """Whether every model that would answer is small; who describes pictures does not count."""
         catalogue = self._catalogue()
         try:
@@ -127,7 +127,7 @@ class Session:
         names = self.assignment.names(roles, pictures="pictures" in footage.has)
         # tags are guesses, and a small model takes them for facts
         by_default = names.get(CAPTIONER) == DEFAULT_MODELS[CAPTIONER]
-        if by_default and not self.assignment.names_captioner and self._has_small_models(roles):
+        if by_default and not self.assignment.names_captioner and self.has_small_models(roles):
             names[CAPTIONER] = WORDS_CAPTIONER
         return names
 

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from longtake.algorithms.question_kinds import answer_type, asks_for, holds, mentioned
+from longtake.algorithms.question_kinds import (
+    answer_type,
+    asks_for,
+    asks_who_said,
+    holds,
+    mentioned,
+)
 from longtake.types import Question
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -74,11 +80,25 @@ def test_what_a_text_holds(kind, text, is_held):
         ("When was the bridge built?", "fact", ""),
         ("When brainstorming, what did they say about wood?", "account", "wood"),
         ("Who said that the case is plastic?", "who", "case is plastic"),
+        ("Who said that blue counts as a colour?", "who", "blue counts as a colour"),
     ],
 )
 def test_what_a_question_asks_for(question, kind, what):
     assert asks_for(Question(question)) == kind
     assert mentioned(question) == what
+
+
+@pytest.mark.parametrize(
+    ("question", "what"),
+    [
+        ("Who complained about the noise?", "the noise"),
+        ("Who worried that it breaks?", "it breaks"),
+        ("Who listens to music?", ""),
+        ("Who is a fan of music?", ""),
+    ],
+)
+def test_who_says_something_in_other_verbs(question, what):
+    assert asks_who_said(Question(question)) == what
 
 
 def test_a_given_kind_counts():

@@ -478,6 +478,37 @@ def test_who_said_something_is_unknown_if_two_said_it_or_nobody_is_named():
         assert answer.reason.startswith("it is unknown who said it; the closest line is")
 
 
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("Who said that the metal case costs ten euros?", "Ben"),
+        ("Who asked whether the metal case costs ten euros?", "Anna"),
+        ("Who complained about the T-shirt that the DVD shows?", "Carl"),
+    ],
+)
+def test_who_asked_something_did_not_say_it(question, named):
+    lines = [
+        Line(Segment(0, 4), "Anna: The metal case costs ten euros?"),
+        Line(Segment(4, 8), "Ben: The metal case costs ten euros."),
+        Line(Segment(8, 12), "Carl: The D_V_D_ shows an ugly shirt again."),
+        *(Line(Segment(20, 21), f"{name}: Yeah.") for name in ("Anna", "Ben", "Carl")),
+    ]
+    answer, _ = asked("Eve", Question(question), TestFootage(30, lines=lines))
+    assert answer.text.startswith(f'{named}: "')
+
+
+@pytest.mark.parametrize(("end", "status"), [(4, "answered"), (8, "abstained")])
+def test_who_said_something_while_others_talk_must_be_clearer(end, status):
+    lines = [
+        Line(Segment(0, end), "Anna: The case of metal is too heavy for children, believe me."),
+        Line(Segment(4, 8), "Ben: The case of metal is too heavy for children."),
+        *(Line(Segment(20, 21), f"{name}: Yeah.") for name in ("Anna", "Ben")),
+    ]
+    question = Question("Who said that the case of metal is too heavy for children?")
+    answer, _ = asked("Eve", question, TestFootage(30, lines=lines))
+    assert answer.status == status
+
+
 def test_a_phrase_does_not_go_on_with_another_speaker():
     lines = [
         Line(Segment(0, 2), "Anna: That was creative"),

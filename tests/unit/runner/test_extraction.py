@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -13,9 +14,9 @@ from longtake.config import BudgetSettings, Settings
 from longtake.errors import ConfigError
 from longtake.llm import catalog
 from longtake.llm.backends.scripted import ScriptedChat
-from longtake.runner.extraction import extract, read_schema
+from longtake.runner.extraction import _telling, extract, read_schema
 from longtake.runner.session import Session
-from longtake.types import Line, Segment
+from longtake.types import Evidence, Line, Segment
 
 SAID = [
     Line(Segment(0, 5), "The remote control is sold for twenty five euros."),
@@ -46,13 +47,14 @@ ITEMS = {
 def extracted(monkeypatch):
     """Extracts with a model that replies as a function of the prompt's text says."""
 
-    def act(schema, reply, lines=SAID, **budget):
+    def act(schema, reply, lines=SAID, *, small=False, **budget):
         def script(messages, options):
             return reply(messages[-1].text)
 
-        monkeypatch.setattr(
-            catalog.ModelCatalog, "open", lambda self, name, **rest: ScriptedChat(script)
-        )
+        model = ScriptedChat(script)
+        model.card = replace(model.card, small="told" if small else "")
+        monkeypatch.setattr(catalog.ModelCatalog, "open", lambda self, name, **rest: model)
+        monkeypatch.setattr(Session, "has_small_models", lambda self, *roles, **rest: small)
         session = Session(Settings(budget=BudgetSettings(**budget)))
         footage = TestFootage(60, lines=lines)
         table = extract(footage, read_schema(schema), session, "lookup")
@@ -176,6 +178,28 @@ def test_a_list_has_a_row_per_item_and_keeps_what_was_said(extracted):
     assert all(cell.evidence.text == SAID[0].text for cell in table.rows[0].values())
 
 
+def test_a_small_model_fills_no_list(extracted):
+    with pytest.raises(ConfigError, match="a small model and does not fill lists"):
+        extracted(ITEMS, lambda text: '{"rows": []}', small=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("The case of the remote control is made of wood.", "wood"),
+        ("The case may be made of wood, plastic.", None),  # names another choice
+        ("Is the case of the remote control made of wood?", None),
+        ("I like wood. The case is made of something else.", None),  # of two sentences
+    ],
+)
+def test_a_small_model_is_believed_where_one_sentence_decides(extracted, line, value):
+    asked = {"enum": ["wood", "plastic"], "description": "What is the case made of?"}
+    schema = {"type": "object", "properties": {"case": asked}}
+    said = [Line(Segment(0, 5), line)]
+    assert extracted(schema, lambda text: "A", said, small=True).data["case"] == value
+    assert extracted(schema, lambda text: "A", said).data["case"] == "wood"
+
+
 def test_a_column_may_have_any_name(extracted):
     part, price = ITEMS["items"]["properties"].values()
     items = {"type": "object", "properties": {"_part": part, "copy": price}}
@@ -250,3 +274,31 @@ def test_a_pattern_takes_no_exponential_time():
 def test_what_no_table_can_be_made_of_is_rejected(schema, why):
     with pytest.raises(ConfigError, match=why):
         read_schema(schema)
+
+
+FRAME, CAPTION = (Evidence(Segment(0, 1), source) for source in ("frame", "caption"))
+
+
+@pytest.mark.parametrize(
+    ("about", "evidence", "telling"),
+    [
+        ("What does she close?", [FRAME], [FRAME]),
+        ("What does she close?", [CAPTION, FRAME], [FRAME]),
+        ("What does she close?", [CAPTION], []),
+        ("What does she close after lunch?", [FRAME, FRAME], []),
+        ("What does the man who sings close?", [FRAME], []),
+        ("How many doors are closed?", [FRAME, FRAME], []),
+        ("What is the film mostly about?", [FRAME, FRAME], []),
+    ],
+)
+def test_what_is_seen_tells_what_one_moment_can(about, evidence, telling):
+    (cell,) = read_schema(column({"type": "string", "description": about})).columns
+    assert _telling(cell, "the door", evidence, small=False) == telling
+
+
+def test_a_small_model_does_not_judge():
+    about = "Is the remote control sold for twenty five euros?"
+    (cell,) = read_schema(column({"type": "boolean", "description": about})).columns
+    cited = [Evidence(SAID[0].segment, "speech", SAID[0].text)]
+    assert _telling(cell, "yes", cited, small=False) == cited
+    assert _telling(cell, "yes", cited, small=True) == []
