@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,7 +88,11 @@ def resident(pid: int) -> float:
     return size
 
 
-def cpu_seconds(server: Server, thread: int | str = "*") -> float:
-    """CPU seconds of the server's threads, or of one; the loop's thread has the process's id."""
-    threads = Path(f"/proc/{server.pid}/task").glob(f"{thread}/schedstat")
-    return sum(int(each.read_text().split()[0]) for each in threads) / 1e9
+def cpu_seconds(server: Server, thread: int | None = None) -> float:
+    """CPU seconds of the server, or of one thread; the loop's thread has the process's id."""
+    if thread is not None:
+        figures = Path(f"/proc/{server.pid}/task/{thread}/schedstat").read_text()
+        return int(figures.split()[0]) / 1e9
+    # with those of threads that have ended; the name before may hold spaces
+    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
