@@ -77,6 +77,15 @@ def test_the_answer_cites_the_passage_that_holds_it(footage):
     assert len(prompts) == 1
 
 
+@pytest.mark.parametrize(("words", "read"), [(3, 1), (13, 2), (20, 3)])
+def test_the_best_passages_are_read_up_to_a_number_of_words(footage, words, read):
+    """The best one always."""
+    answer, prompts = asked("It weighs twelve stones.", OPEN, footage, max_words=words)
+    assert "the golden compass weighs twelve stones" in prompts[0]
+    assert sum(line.text in prompts[0] for line in SAID) == read
+    assert answer.status == "answered"
+
+
 def test_a_question_with_options_can_have_a_number_of_captions_of_its_own(footage):
     captions = CaptionedFootage("film", [line.text for line in SAID], Bags())
 

@@ -243,10 +243,12 @@ class Lookup:
         for number in numbers:
             passage = excerpt(footage, queries[0], passages[number])
             found.append(replace(passage, bearing=float(promising[number])))
-        if question.options:
+        if question.options or not found:
             return found
-        best = sorted(found, key=lambda passage: -passage.bearing)
-        return sorted(fitting(best, self.max_words), key=lambda passage: passage.segment)
+        best, *others = sorted(found, key=lambda passage: -passage.bearing)
+        # the best one is read however long it is
+        kept = [best, *fitting(others, self.max_words - len(best.text.split()))]
+        return sorted(kept, key=lambda passage: passage.segment)
 
     def conclude(
         self, footage: Footage, question: Question, found: Sequence[Passage], run: Run
