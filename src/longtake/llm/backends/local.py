@@ -310,8 +310,9 @@ def _params(weights: LocalWeights) -> Any:
     params.cache_ram_mib = 1024
     if weights.states is not None:
         params.slot_save_path = f"{weights.states}{os.sep}"
-    # an empty prompt before the first one, and the model's header read twice to see what fits where
-    params.warmup = False
+    # the warm-up is what crashes on wrong projectors, in the process that loads them alone
+    params.warmup = weights.mmproj is not None
+    # what fits on which device; without a GPU, that would only read the model's header twice
     params.fit_params = any(device["type"] for device in runtime.get_device_info())
     params.enable_reasoning = 0  # thinking would use up the tokens of a reply
     params.ui = False
