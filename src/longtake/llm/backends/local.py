@@ -5,8 +5,8 @@ with a key made for this process: closing the connection is the only way to stop
 how deadlines hold here too. Models with the same file and settings share one server; all are closed
 when the process ends.
 
-The beginning of a prompt, up to the material from a film, is the same for every question. What the
-model made of it is kept on disk: reading it takes seconds, restoring it milliseconds.
+A prompt's system turn is the same for every question. What the model made of it is kept on disk:
+reading it takes seconds, restoring it milliseconds.
 
 A projector is what lets a model see. One that is well-formed but lacks tensors, or whose tensors
 have other shapes, makes the runtime crash; so a pair of files is first loaded in a process of its
@@ -151,7 +151,8 @@ class LocalChat:
         beginning = self._first_beginning(messages)
         is_restored = beginning is not None and beginning.restore()
         reply = chat.complete(messages, options)
-        if beginning is not None and not is_restored:
+        # a call with a deadline has no time for the next process
+        if beginning is not None and not is_restored and options.deadline is None:
             beginning.save()
         return reply
 
@@ -193,8 +194,7 @@ class LocalChat:
             is_first, running.is_unused = running.is_unused, False
         if not is_first or len(messages) < 2 or messages[0].role != "system":
             return None
-        head = messages[1].text.partition("<material")[0]
-        text = (messages[0].text, head)
+        text = messages[0].text
         version = _runtime().__version__
         what = repr((self._card.model, self._card.revision, weights.context, version, text))
         name = hashlib.sha256(what.encode()).hexdigest()[:16]
@@ -205,8 +205,8 @@ class LocalChat:
 class Beginning:
     """The beginning of a prompt, and what the model made of it on disk."""
 
-    text: tuple[str, str]
-    """The system's turn, and how the user's begins."""
+    text: str
+    """The system's turn: the user's holds the question, and there would be a file for each."""
     endpoint: Endpoint
     folder: Path
     name: str
@@ -225,8 +225,7 @@ class Beginning:
 
     def save(self) -> None:
         """Save it for the next process; the model has just read it."""
-        system, user = self.text
-        turns = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        turns = [{"role": "system", "content": self.text}, {"role": "user", "content": ""}]
         partial = self.folder / f"{self.name}.{os.getpid()}.partial"
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -234,6 +233,8 @@ class Beginning:
             self.endpoint.post("chat/completions", {"messages": turns, "max_tokens": 1})
             if self._slot("save", partial.name):
                 partial.rename(self.folder / self._hashed(partial))
+            else:
+                partial.unlink(missing_ok=True)
         except (OSError, ModelError) as error:
             partial.unlink(missing_ok=True)
             events.note("cache_failed", file=str(self.folder), error=str(error))
