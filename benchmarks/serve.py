@@ -4,18 +4,23 @@
 
     python benchmarks/serve.py              # everything; a few minutes
     python benchmarks/serve.py sse memory   # some parts: sse page scroll seek memory
+    python benchmarks/serve.py ask CLIP QUESTION…   # with the built-in model
 
 sse: 50 viewers on 8 runs at once; a third of them lose their connection in the middle and resume
 with ``Last-Event-ID``; then further crowds, of which only the first event is awaited. page: bytes
 and time until the library can be used. scroll: a run of 20,000 events, and a transcript of as many
 lines. seek: from a click on a moment to moving pictures. memory: the server after 500 asks.
+ask: each question is typed and asked about a film that is indexed; seconds from the click on Ask to
+the first passage, to the first word of the draft and to the answer.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +34,7 @@ from typing import Any
 from serve_process import Server, cpu_seconds, film_ids, model, resident, serving, start
 from serve_viewers import sse
 
+from longtake.config import Settings, cache_folder
 from longtake.lab.drawing import Painter
 from longtake.lab.film import make_world, write_world
 from longtake.lab.world import make_script
@@ -37,6 +43,7 @@ from longtake.video.clip import Encoding, write_film
 from longtake.video.subtitles import srt
 
 ASKS, EVENTS = 500, 20_000
+LOCAL = "local/qwen2.5-1.5b"
 PARTS = ("sse", "page", "scroll", "seek", "memory")
 
 
@@ -267,7 +274,54 @@ def memory(server: Server) -> None:
     print(f"memory after asks: {figures} (goal: flat); {threads} threads, {files} open files")
 
 
+ASKED = """() => {
+  const began = performance.now(); window.asked = {};
+  const places = { passages: '[aria-label=Draft] button', word: '[aria-label=Draft] .answer-text',
+    answer: '[aria-label=Answer]' };
+  new MutationObserver(() => Object.entries(places).forEach(([name, place]) => {
+    if (!(name in asked) && document.querySelector(place))
+      asked[name] = (performance.now() - began) / 1000;
+  })).observe(document, { childList: true, subtree: true });
+  document.querySelector('form.ask button.primary').click(); }"""
+
+
+def ask(clip: str, *questions: str) -> None:
+    if not questions:
+        sys.exit("benchmarks/serve.py ask: name a film and at least one question")
+    with tempfile.TemporaryDirectory() as folder:
+        films, cache = Path(folder) / "films", Path(folder) / "cache"
+        films.mkdir()
+        film = shutil.copy(clip, films)
+        (cache / "models").mkdir(parents=True)
+        for file in (cache_folder(Settings()) / "models").glob("*.gguf"):
+            (cache / "models" / file.name).symlink_to(file)
+        index = [sys.executable, "-m", "longtake", "index", film]
+        subprocess.run(index, env={**os.environ, "LONGTAKE_CACHE": str(cache)}, check=True)
+        threads = os.cpu_count() or 1
+        with serving(films, cache, LOCAL, threads) as server, tabs(server) as new_tab:
+            page = new_tab()
+            (number,) = film_ids(server).values()
+            rows = []
+            for question in questions:
+                page.goto(f"{server.home}/film/{number}")
+                # as fast as a person types: the model is loaded in the meantime
+                page.locator("#question").press_sequentially(question, delay=100)
+                page.wait_for_timeout(1000)
+                page.evaluate(ASKED)
+                page.get_by_role("region", name="Answer").wait_for(timeout=300_000)
+                rows.append(page.evaluate("asked"))
+                print(f"ask: {question} {rows[-1]}")
+            for name in ("passages", "word", "answer"):
+                times = [row[name] for row in rows if name in row]
+                print(
+                    f"ask: {name} after {statistics.median(times):.1f} s (median of {len(times)})"
+                )
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["ask"]:
+        ask(*sys.argv[2:])
+        return
     chosen = sys.argv[1:] or PARTS
     acts = {"sse": sse, "page": page_weight, "scroll": scroll, "seek": seek, "memory": memory}
     with tempfile.TemporaryDirectory() as folder:

@@ -55,9 +55,11 @@ def model() -> Iterator[str]:
 
 
 @contextmanager
-def serving(films: Path, cache: Path, name: str) -> Iterator[Server]:
+def serving(films: Path, cache: Path, name: str, threads: int = 1) -> Iterator[Server]:
     options = ["--model", name, "--at-once", str(RUNS)]
-    process, started = start_server(films, cache, *options, quiet=True, OMP_NUM_THREADS="1")
+    process, started = start_server(
+        films, cache, *options, quiet=True, OMP_NUM_THREADS=str(threads)
+    )
     try:
         url, token = started["url"], Path(started["token_file"])
         home = url.partition("/enter")[0]
