@@ -206,7 +206,7 @@ class SpeechTask:
         layer = self._words.recognised
         if layer is not None:
             layer.transcribe(self._within, advance, self._order)
-            self._film.senses.free_listener()
+            self._film.senses.free(self._film.senses.listener)
 
 
 class OnscreenTask:
@@ -238,11 +238,11 @@ class OnscreenTask:
         """Read what is missing."""
         layer = self._words.readable
         # reading needs the memory of the networks for pictures, which are done
-        self._film.senses.free_pictures()
+        self._film.senses.free(self._film.senses.tagger)
         if layer is not None:
             layer.build(advance=advance)
             # its memory has grown to the largest frame, and a server goes on for days
-            self._film.senses.free_reader()
+            self._film.senses.free(self._film.senses.reader)
 
     def _has_glimpses(self) -> bool:
         # counting the shots that are missing would compute the thumbnails first

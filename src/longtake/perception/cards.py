@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -197,6 +197,42 @@ _SLICE = 1 << 20
 """Bytes hashed at the head, middle and tail of a file."""
 
 
+class _TowerNetwork:
+    """One tower of a card, ready to run."""
+
+    def __init__(
+        self, card: EncoderCard, tower: Tower, folder: Path, compute: Compute, *, takes: str
+    ) -> None:
+        self._card, self._tower = card, tower
+        file = locate(card, folder, tower.file)
+        # by content, not by path: another export of the same model gives other vectors
+        self.key = identity(file)
+        self.session = OnnxSession(file, compute)
+        self._output = next((name for name in tower.outputs if name in self.session.outputs), "")
+        if not self._output:
+            actual, expected = ", ".join(self.session.outputs), " or ".join(tower.outputs)
+            raise self._refused(f"returns {actual}, not {expected}")
+        if takes not in self.session.inputs:
+            raise self._refused(f"takes {', '.join(self.session.inputs)}, not {takes}")
+
+    def vectors(self, feeds: Iterable[dict[str, Any]]) -> Array:
+        """One unit row per item of the batches."""
+        parts = []
+        for feed in feeds:
+            (values,) = self.session.run((self._output,), feed)
+            rows = values[:, 0] if self._tower.pool == "first" else values
+            if rows.ndim != 2 or rows.shape[1] != self._card.dim:
+                shape = "×".join(map(str, values.shape))
+                raise self._refused(
+                    f"returns {shape} values, not vectors of length {self._card.dim}"
+                )
+            parts.append(rows)
+        return unit(stack(parts, self._card.dim))
+
+    def _refused(self, problem: str) -> ModelError:
+        return ModelError(self._card.name, "refused", f"{self._tower.file} {problem}")
+
+
 class CardImageEncoder:
     """A vision model described by a card."""
 
@@ -205,12 +241,8 @@ class CardImageEncoder:
         self.name = card.name
         self.dim = card.dim
         self._compute = compute or Compute()
-        file = locate(card, folder, card.image.file)
-        self._vision = OnnxSession(file, self._compute)
-        self._vision_output = _output(card, card.image, self._vision)
-        self._vision_input = _input(card, card.image, self._vision, "pixel_values")
-        # by content, not by path: another export of the same model gives other vectors
-        self.key = f"{card.name}:{identity(file)}:{card.pixels.key}"
+        self._vision = _TowerNetwork(card, card.image, folder, self._compute, takes="pixel_values")
+        self.key = f"{card.name}:{self._vision.key}:{card.pixels.key}"
 
     @property
     def size(self) -> int:
@@ -219,12 +251,9 @@ class CardImageEncoder:
 
     def images(self, frames: Sequence[Frame]) -> Array:
         """One unit row per frame."""
-        parts = []
-        for some in batches(frames, self._vision.batch):
-            feed = {self._vision_input: self.card.pixels.prepare(some)}
-            (values,) = self._vision.run((self._vision_output,), feed)
-            parts.append(_pooled(self.card, self.card.image, values))
-        return unit(stack(parts, self.dim))
+        prepare = self.card.pixels.prepare
+        some = batches(frames, self._vision.session.batch)
+        return self._vision.vectors({"pixel_values": prepare(each)} for each in some)
 
 
 class CardImageTextEncoder(CardImageEncoder):
@@ -232,27 +261,18 @@ class CardImageTextEncoder(CardImageEncoder):
 
     def __init__(self, card: EncoderCard, folder: Path, *, compute: Compute | None = None) -> None:
         super().__init__(card, folder, compute=compute)
-        if card.text is None:
-            detail = "this encoder has no text model; use it for images only"
-            raise ModelError(card.name, "refused", detail)
-        self._tower: TextTower = card.text
+        assert card.text is not None
+        self._tower = card.text
         self.logit_scale = card.logit_scale
         self.thresholds: Mapping[str, float] = {}
-        file = locate(card, folder, card.text.file)
         tokenizer = locate(card, folder, card.text.tokenizer)
-        self._text = OnnxSession(file, self._compute)
-        self._text_output = _output(card, card.text, self._text)
-        _input(card, card.text, self._text, "input_ids")
+        self._text = _TowerNetwork(card, card.text, folder, self._compute, takes="input_ids")
         self._tokenizer = _tokenizer(card, tokenizer)
-        self.key = f"{self.key}:{identity(file)}:{identity(tokenizer)}"
+        self.key = f"{self.key}:{self._text.key}:{identity(tokenizer)}"
 
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""
-        parts = []
-        for some in batches(texts, self._text.batch):
-            (values,) = self._text.run((self._text_output,), self._feed(some))
-            parts.append(_pooled(self.card, self._tower, values))
-        return unit(stack(parts, self.dim))
+        return self._text.vectors(map(self._feed, batches(texts, self._text.session.batch)))
 
     def count(self, text: str) -> int:
         """Number of tokens of a text, including the end token, before truncation."""
@@ -276,7 +296,7 @@ class CardImageTextEncoder(CardImageEncoder):
             mask[number, : len(row)] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         # exports differ in which of these they take
-        return {name: feed[name] for name in self._text.inputs if name in feed}
+        return {name: feed[name] for name in self._text.session.inputs if name in feed}
 
 
 def open_card(
@@ -336,27 +356,3 @@ def _tokenizer(card: EncoderCard, file: Path) -> Any:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
-
-
-def _output(card: EncoderCard, tower: Tower, session: OnnxSession) -> str:
-    for name in tower.outputs:
-        if name in session.outputs:
-            return name
-    actual, expected = ", ".join(session.outputs), " or ".join(tower.outputs)
-    raise ModelError(card.name, "refused", f"{tower.file} returns {actual}, not {expected}")
-
-
-def _input(card: EncoderCard, tower: Tower, session: OnnxSession, name: str) -> str:
-    if name not in session.inputs:
-        actual = ", ".join(session.inputs)
-        raise ModelError(card.name, "refused", f"{tower.file} takes {actual}, not {name}")
-    return name
-
-
-def _pooled(card: EncoderCard, tower: Tower, values: Any) -> Any:
-    rows = values[:, 0] if tower.pool == "first" else values
-    if rows.ndim != 2 or rows.shape[1] != card.dim:
-        shape = "×".join(map(str, values.shape))
-        detail = f"{tower.file} returns {shape} values, not vectors of length {card.dim}"
-        raise ModelError(card.name, "refused", detail)
-    return rows

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longtake.errors import ModelError
 from longtake.perception.protocols import Preprocessing, Tag
 from longtake.perception.runtime import (
     Compute,
@@ -191,7 +190,7 @@ class EfficientNetLite2:
         # before anything is read: the file is a pickle
         file = checked(packaged_weights(), digest)
         model = cache / "models" / f"{self.name}-{digest[:16]}.onnx"
-        write_once(model, lambda: network(_checked(file)))
+        write_once(model, lambda: network(read_weights(file)))
         self._session = OnnxSession(model, compute or Compute())
         self.key = f"{self.name}:{digest[:16]}:{self._pixels.key}"
 
@@ -246,10 +245,3 @@ def best_tags(probabilities: Array, top: int = 5) -> list[Tag]:
     order = np.argsort(-probabilities, kind="stable")[:top]
     names = class_names()
     return [Tag(names[i].split(",")[0], float(probabilities[i])) for i in order]
-
-
-def _checked(file: Path) -> dict[str, Any]:
-    weights = read_weights(file)
-    if weights.get("_fc.weight", np.empty(0)).shape != (CLASSES, FEATURES):
-        raise ModelError(str(file), "refused", "not the weights of EfficientNet-Lite2")
-    return weights

@@ -15,7 +15,6 @@ from longtake.perception.encoders import (
     open_encoder,
     open_image_text_encoder,
 )
-from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
 from longtake.perception.protocols import (
     ImageEncoder,
@@ -28,45 +27,16 @@ from longtake.perception.runtime import Compute, return_memory
 from longtake.perception.speech import MoonshineListener, VoiceEncoder, open_whisper
 
 
-class PerceptionModels:
+class PerceptionModels(BuiltIns):
     """The models that the settings name; shared by every film of a session."""
 
     def __init__(
         self, settings: PerceptionSettings, cache: Path, *, images: ImageTextEncoder | None = None
     ) -> None:
-        self.settings, self._cache = settings, cache
-        self._compute = Compute(
-            threads=settings.threads, batch=settings.batch, compiled=settings.compile
-        )
-        self._builtins = BuiltIns(cache, self._compute)
+        compute = Compute(threads=settings.threads, batch=settings.batch, compiled=settings.compile)
+        super().__init__(cache, compute)
+        self.settings = settings
         self._images = images
-
-    @property
-    def tagger(self) -> EfficientNetLite2:
-        """Tags of pictures; always the built-in network."""
-        return self._builtins.tagger
-
-    def free_pictures(self) -> None:
-        """Free the memory of the built-in network for pictures; it is loaded again on use."""
-        self._builtins.tagger.unload()
-        return_memory()
-
-    def free_listener(self) -> None:
-        """The same for the built-in speech recogniser."""
-        if isinstance(self.listener, MoonshineListener):
-            self.listener.unload()
-            return_memory()
-
-    def free_reader(self) -> None:
-        """The same for the built-in reader of on-screen text."""
-        if isinstance(self.reader, RapidReader):
-            self.reader.unload()
-            return_memory()
-
-    @property
-    def sentences(self) -> MiniLM:
-        """Sentence embeddings."""
-        return self._builtins.sentences
 
     @cached_property
     def images(self) -> ImageTextEncoder:
@@ -74,13 +44,13 @@ class PerceptionModels:
         if self._images is not None:
             return self._images
         folder = _folder(self.settings.images_folder)
-        return open_image_text_encoder(self.settings.images, self._builtins, folder=folder)
+        return open_image_text_encoder(self.settings.images, self, folder=folder)
 
     @cached_property
     def scene_encoder(self) -> ImageEncoder:
         """How pictures look, for finding where that changes (``perception.scene_encoder``)."""
         folder = _folder(self.settings.scene_encoder_folder)
-        return open_encoder(self.settings.scene_encoder, self._builtins, folder=folder)
+        return open_encoder(self.settings.scene_encoder, self, folder=folder)
 
     @cached_property
     def retriever(self) -> RetrievalHead | None:
@@ -92,7 +62,7 @@ class PerceptionModels:
     @cached_property
     def reader(self) -> TextReader | None:
         """The reader of on-screen text, unless switched off."""
-        return RapidReader(compute=self._compute) if self.settings.reader else None
+        return RapidReader(compute=self.compute) if self.settings.reader else None
 
     @cached_property
     def listener(self) -> SpeechRecognizer | None:
@@ -100,12 +70,18 @@ class PerceptionModels:
         if self.settings.listener == "none":
             return None
         if self.settings.listener == "moonshine":
-            return MoonshineListener(compute=self._compute)
-        pulled = card_folder(WHISPER.name, self._cache)
+            return MoonshineListener(compute=self.compute)
+        pulled = card_folder(WHISPER.name, self.cache)
         if not self.settings.whisper_model and not (pulled / "model.bin").is_file():
             detail = "not downloaded yet (0.5 GB): longtake models pull whisper"
             raise ModelError(WHISPER.name, "unavailable", detail)
         return open_whisper(self.settings.whisper_model or str(pulled))
+
+    def free(self, model: object) -> None:
+        """Free the memory of a built-in model; it is loaded again on use."""
+        if isinstance(model, EfficientNetLite2 | MoonshineListener | RapidReader):
+            model.unload()
+            return_memory()
 
     @cached_property
     def voices(self) -> VoiceEncoder:

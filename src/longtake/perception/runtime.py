@@ -21,7 +21,7 @@ import numpy as np
 
 from longtake._util import write_atomically
 from longtake._util.process_pool import usable_cores
-from longtake.errors import ConfigError, ModelError
+from longtake.errors import ModelError
 
 if TYPE_CHECKING:
     from longtake.perception.protocols import Array
@@ -94,12 +94,6 @@ class Compute:
     """Pictures per run; 0: 4 on a CPU, because larger batches overflow its caches, 32 on a GPU."""
     compiled: bool = False
     """Whether PyTorch compiles its models first."""
-
-    def __post_init__(self) -> None:
-        if self.threads < 0 or self.batch < 0:
-            raise ConfigError(
-                f"threads and batch must be 0 or more, not {self.threads}, {self.batch}"
-            )
 
 
 class OnnxSession:

@@ -72,7 +72,7 @@ def test_files_may_lie_flat(tmp_path):
 def test_the_first_token_stands_for_the_picture(tmp_path):
     tinymodels.folder_for(DINO, tmp_path)
     encoder = open_card(DINO, tmp_path)
-    sequence = encoder._vision.run(
+    sequence = encoder._vision.session.run(
         ("last_hidden_state",), {"pixel_values": DINO.pixels.prepare([noise(30, 40)])}
     )[0]
     first = sequence[:, 0] / np.linalg.norm(sequence[:, 0])

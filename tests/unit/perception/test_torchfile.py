@@ -1,4 +1,4 @@
-"""The restricted reader of torch's old weight files."""
+"""The reader of torch's old weight files."""
 
 import collections
 import io
@@ -8,9 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from longtake.errors import ModelError
-from longtake.perception.efficientnet import packaged_weights
-from longtake.perception.weight_files import MAGIC, PROTOCOL, read_weights
+from longtake.perception.weight_files import read_weights
 
 
 class Global:
@@ -58,16 +56,11 @@ def tensor(storage: Storage, offset: int, shape: tuple[int, ...], strides: tuple
     return Call(rebuild, storage, offset, shape, strides, False, collections.OrderedDict())
 
 
-def weights_file(path, state, storages, *, magic=MAGIC, counts=None):
-    parts = [
-        dumped(magic),
-        dumped(PROTOCOL),
-        dumped({"little_endian": True}),
-        dumped(state),
-        dumped(list(storages)),
-    ]
-    for key, values in storages.items():
-        parts += [struct.pack("<q", (counts or {}).get(key, len(values))), values.tobytes()]
+def weights_file(path, state, storages):
+    parts = [dumped(each) for each in ("magic", 1001, {"little_endian": True}, state)]
+    parts.append(dumped(list(storages)))
+    for values in storages.values():
+        parts += [struct.pack("<q", len(values)), values.tobytes()]
     path.write_bytes(b"".join(parts))
     return path
 
@@ -88,88 +81,18 @@ def test_tensors_come_out_with_their_shapes_and_strides(tmp_path):
     assert read["count"] == 7
 
 
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("os", "system"),
-        ("builtins", "eval"),
-        ("builtins", "getattr"),
-        ("subprocess", "Popen"),
-        ("torch", "load"),
-        ("collections", "Counter"),
-        ("numpy", "frombuffer"),
-    ],
-)
-def test_any_other_name_is_refused_and_nothing_runs(tmp_path, module, name):
-    mark = tmp_path / "ran"
-    argument = f"touch {mark}" if module in ("os", "subprocess") else f"open({str(mark)!r}, 'w')"
-    path = weights_file(tmp_path / "evil.pth", {"x": Call(Global(module, name), argument)}, {})
-    with pytest.raises(ModelError, match=rf"{module}\.{name} is not allowed"):
-        read_weights(path)
-    assert not mark.exists()
-
-
+@pytest.mark.parametrize("name", ["os.system", "builtins.eval", "collections.Counter"])
 @pytest.mark.parametrize("place", range(5))
-def test_a_hostile_pickle_is_refused_wherever_it_stands(tmp_path, place):
+def test_any_other_name_is_refused_wherever_it_stands_and_nothing_runs(tmp_path, name, place):
     mark = tmp_path / "ran"
-    parts = [dumped(MAGIC), dumped(PROTOCOL), dumped({}), dumped({}), dumped([])]
-    parts[place] = dumped(Call(Global("os", "system"), f"touch {mark}"))
+    touches = f"touch {mark}" if name == "os.system" else f"open({str(mark)!r}, 'w')"
+    hostile = dumped(Call(Global(*name.split(".")), touches))
+    parts = [dumped(each) for each in (0, 0, {}, {}, [])]
+    parts[place] = hostile
     (tmp_path / "evil.pth").write_bytes(b"".join(parts))
-    with pytest.raises(ModelError, match=r"os\.system"):
+    with pytest.raises(pickle.UnpicklingError, match=name):
         read_weights(tmp_path / "evil.pth")
     assert not mark.exists()
-
-
-def test_the_hostile_pickle_of_these_tests_would_run_elsewhere(tmp_path):
-    mark = tmp_path / "ran"
-    pickle.loads(dumped(Call(Global("os", "system"), f"touch {mark}")))
-    assert mark.exists()
-
-
-def test_a_tensor_may_not_reach_beyond_its_storage(tmp_path):
-    values = np.arange(4, dtype="<f4")
-    for offset, shape, strides in (
-        (0, (5,), (1,)),
-        (2, (3,), (1,)),
-        (0, (2, 2), (3, 1)),
-        (0, (2,), (-1,)),
-    ):
-        state = {"x": tensor(Storage("a", "FloatStorage", 4), offset, shape, strides)}
-        with pytest.raises(ModelError, match="not a plain weights file"):
-            read_weights(weights_file(tmp_path / "w.pth", state, {"a": values}))
-
-
-def test_a_storage_must_be_of_the_size_it_declares(tmp_path):
-    values = np.arange(4, dtype="<f4")
-    for count in (3, 5, -1, 1 << 60):
-        state = {"x": tensor(Storage("a", "FloatStorage", 4), 0, (4,), (1,))}
-        with pytest.raises(ModelError, match="not a plain weights file"):
-            read_weights(
-                weights_file(tmp_path / "w.pth", state, {"a": values}, counts={"a": count})
-            )
-
-
-def test_what_is_not_tensors_is_refused(tmp_path):
-    with pytest.raises(ModelError, match="something other than tensors"):
-        read_weights(weights_file(tmp_path / "w.pth", {"epoch": 3}, {}))
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"PK\x03\x04 a newer file", b"\x80\x02K\x01.", b"\x80\x02" + b"(" * 50]
-)
-def test_other_files_are_refused_by_name(tmp_path, content):
-    (tmp_path / "w.pth").write_bytes(content)
-    with pytest.raises(ModelError, match=r"w\.pth: not a plain weights file"):
-        read_weights(tmp_path / "w.pth")
-
-
-def test_a_cut_off_file_is_refused(tmp_path):
-    content = packaged_weights().read_bytes()
-    (tmp_path / "w.pth").write_bytes(content[:-1000])
-    with pytest.raises(ModelError, match="not a plain weights file"):
-        read_weights(tmp_path / "w.pth")
-
-
-def test_a_missing_file_says_so(tmp_path):
-    with pytest.raises(ModelError, match="cannot be read"):
-        read_weights(tmp_path / "none.pth")
+    if name == "os.system":  # elsewhere it would run
+        pickle.loads(hostile)
+        assert mark.exists()
