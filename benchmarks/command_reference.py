@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from longtake.cli import COMMANDS, _load
+from longtake.cli import COMMANDS, _load, root
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
 WIDTH = 100
@@ -23,10 +23,9 @@ Every command and its options, as `--help` prints them. This page is written by
 
 def helped(command: click.Command, words: list[str]) -> str:
     """The help of a command."""
-    context = click.Context(command, info_name=" ".join(words), max_content_width=WIDTH)
-    context.terminal_width = WIDTH
-    # as under longtake itself; click keeps the option, so whoever asks first decides
-    context.help_option_names = ["-h", "--help"]
+    # click keeps the help option, so whoever asks first decides
+    settings = {**root.context_settings, "max_content_width": WIDTH, "terminal_width": WIDTH}
+    context = click.Context(command, info_name=" ".join(words), **settings)
     return command.get_help(context)
 
 

@@ -10,7 +10,6 @@ import os
 import sqlite3
 import sys
 import traceback
-from collections.abc import Container
 from typing import TYPE_CHECKING
 
 import click
@@ -23,44 +22,6 @@ from longtake.errors import ConfigError, LongtakeError, unknown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-
-
-GROUP = "longtake.commands"
-
-
-def installed(reserved: Container[str]) -> dict[str, EntryPoint]:
-    """The added commands by name; a package cannot replace a reserved name."""
-    from importlib.metadata import entry_points  # late: slow to import, seldom needed
-
-    points: dict[str, EntryPoint] = {}
-    # sorted, since packages come in no fixed order
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        if point.name not in reserved:
-            points.setdefault(point.name, point)
-    return points
-
-
-def describe(point: EntryPoint) -> str:
-    """The line for ``--help``: the command's own summary would require importing it."""
-    return f"Added by {_package(point)}."
-
-
-def load(point: EntryPoint) -> click.Command:
-    """Import a command."""
-    where = f"command {point.name!r}, added by {_package(point)},"
-    try:
-        command = point.load()
-    except Exception as error:  # importing a module can raise anything
-        problem = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"{where} cannot be loaded: {problem}", key=point.name) from error
-    if not isinstance(command, click.Command):
-        raise ConfigError(f"{where} is not a click command: {point.value}", key=point.name)
-    return command
-
-
-def _package(point: EntryPoint) -> str:
-    name = point.dist.name if point.dist is not None else point.module
-    return f"the package {on_one_line(name)}"
 
 
 GROUPS = {
@@ -149,7 +110,7 @@ class _LazyGroup(click.Group):
         if cmd_name in COMMANDS:
             return _load(cmd_name)
         point = _added().get(cmd_name)
-        return None if point is None else load(point)
+        return None if point is None else _load_added(point)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         formatter.write(USAGE)
@@ -157,7 +118,9 @@ class _LazyGroup(click.Group):
             for number, (names, told) in enumerate(group.items()):
                 formatter.write(f"{'' if number else title:<9}{names:<25}{told}\n")
         for number, (name, point) in enumerate(_added().items()):
-            formatter.write(f"{'' if number else 'Added':<9}{name:<25}{describe(point)}\n")
+            # the command's own summary would require importing it
+            told = f"Added by {_package(point)}."
+            formatter.write(f"{'' if number else 'Added':<9}{name:<25}{told}\n")
         formatter.write(EVERYWHERE)
 
     def resolve_command(
@@ -195,7 +158,32 @@ def _renamed(command: str, word: str) -> str:
 
 
 def _added() -> dict[str, EntryPoint]:
-    return installed((*COMMANDS, *RENAMED))
+    """The commands that other packages add, by name; none can replace one of ours."""
+    from importlib.metadata import entry_points  # late: slow to import, seldom needed
+
+    points: dict[str, EntryPoint] = {}
+    # sorted, since packages come in no fixed order
+    for point in sorted(entry_points(group="longtake.commands"), key=lambda point: point.name):
+        if point.name not in (*COMMANDS, *RENAMED):
+            points.setdefault(point.name, point)
+    return points
+
+
+def _load_added(point: EntryPoint) -> click.Command:
+    where = f"command {point.name!r}, added by {_package(point)},"
+    try:
+        command = point.load()
+    except Exception as error:  # importing a module can raise anything
+        problem = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"{where} cannot be loaded: {problem}", key=point.name) from error
+    if not isinstance(command, click.Command):
+        raise ConfigError(f"{where} is not a click command: {point.value}", key=point.name)
+    return command
+
+
+def _package(point: EntryPoint) -> str:
+    name = point.dist.name if point.dist is not None else point.module
+    return f"the package {on_one_line(name)}"
 
 
 def _names_film(word: str) -> bool:
@@ -227,7 +215,11 @@ def _load(name: str) -> click.Command:
 @click.group(
     cls=_LazyGroup,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
 )
 @click.version_option(__version__, prog_name="longtake")
 @click.pass_context

@@ -225,15 +225,10 @@ def _downloaded(url: str, settings: Settings) -> Path:
     help="Fetch a film that is named by its address, with your yt-dlp; you must have the right to.",
 )
 @click.option(
-    "--trace",
-    type=FILE,
-    metavar="FILE",
-    help="Record the run; the file holds the frames shown to models.",
+    "--trace", type=FILE, help="Record the run; the file holds the frames shown to models."
 )
-@click.option(
-    "--clips", type=FOLDER, metavar="DIR", help="Cut the cited stretches into a new folder."
-)
-@click.option("--reel", type=FILE, metavar="FILE", help="Join the cited stretches as one MP4 file.")
+@click.option("--clips", type=FOLDER, help="Cut the cited stretches into a new folder.")
+@click.option("--reel", type=FILE, help="Join the cited stretches as one MP4 file.")
 @click.option("--open", "play", is_flag=True, help="Start your player at the first citation.")
 @quiet_option
 @verbose_option

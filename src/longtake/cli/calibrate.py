@@ -45,7 +45,6 @@ from longtake.runner.session import Session
 @click.option(
     "--out",
     type=FILE,
-    metavar="FILE",
     help="Write there instead of beside your configuration; see 'answers.calibration'.",
 )
 @common

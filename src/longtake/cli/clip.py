@@ -21,9 +21,7 @@ from longtake.video.pictures import save_png
 @film_path
 @click.argument("start", metavar="FROM")
 @click.argument("end", metavar="TO")
-@click.option(
-    "--out", type=FILE, metavar="FILE", help="An MP4 file.  [default: named by film and time]"
-)
+@click.option("--out", type=FILE, help="An MP4 file.  [default: named by film and time]")
 @common
 def clip(
     path: Path, start: str, end: str, out: Path | None, settings: Settings, as_json: bool
@@ -68,6 +66,7 @@ def clip(
     "--out",
     type=FOLDER,
     default=Path(),
+    show_default=False,
     metavar="DIR",
     help="Folder for the pictures; created if missing.  [default: current folder]",
 )

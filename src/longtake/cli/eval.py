@@ -353,17 +353,9 @@ labels = click.option(
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
 @labels
+@click.option("--html", type=FILE, help="Write one self-contained page with plots (extra: report).")
 @click.option(
-    "--html",
-    type=FILE,
-    metavar="FILE",
-    help="Write one self-contained page with plots (extra: report).",
-)
-@click.option(
-    "--submission",
-    type=FILE,
-    metavar="FILE",
-    help="Write the answers in the format of the benchmark's authors.",
+    "--submission", type=FILE, help="Write the answers in the format of the benchmark's authors."
 )
 @click.option(
     "--site", type=PATH, metavar="DIR", help="Write a leaderboard of these runs (extra: report)."
@@ -467,7 +459,7 @@ def _submit(scored: Sequence[RunReport], file: Path) -> None:
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
 @labels
-@click.option("--html", type=FILE, metavar="FILE", help="Write a page (extra: report).")
+@click.option("--html", type=FILE, help="Write a page (extra: report).")
 @workers(1)
 @common
 @session_options

@@ -38,9 +38,9 @@ TABLE = Kind("a table that extract wrote", (b"film,", b'{\n  "schema"'))
 
 @click.command()
 @click.argument("paths", nargs=-1, type=FILM, metavar="FILM...")
-@click.option("--schema", "place", required=True, type=FILE, metavar="FILE", help="A JSON Schema.")
+@click.option("--schema", "place", required=True, type=FILE, help="A JSON Schema.")
 @click.option("--library", "everywhere", is_flag=True, help="Every film of the library.")
-@click.option("--out", type=FILE, metavar="FILE", help="Write a .csv or .json file instead.")
+@click.option("--out", type=FILE, help="Write a .csv or .json file instead.")
 @question_method_option
 @common
 @answering_options

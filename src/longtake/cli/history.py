@@ -20,7 +20,7 @@ from longtake.runner.history import PastQuestion, forget, history_file, past_que
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[WORDS]...")
-@click.option("--top", type=COUNT, default=20, show_default=True, help="Most questions.")
+@click.option("--top", type=COUNT, default=20, help="Most questions.")
 @click.option("--show", "number", type=COUNT, metavar="N", help="Show one with its citations.")
 @click.option("--clear", is_flag=True, help="Delete the history.")
 @common

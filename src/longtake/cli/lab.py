@@ -159,7 +159,6 @@ def lab() -> None:
     "--out",
     type=FOLDER,
     required=True,
-    metavar="DIR",
     help="Folder for film.mp4, film.srt, script.json, questions.json.",
 )
 @number("--questions", "count", default=60, help="Most questions.")
@@ -197,7 +196,12 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
     help="Know this world only (only its script.json is read).  [default: every world]",
 )
 @click.option(
-    "--model", "name", default="", metavar="NAME", help="As in acuity=0.8,seed=3,onscreen=0.2."
+    "--model",
+    "name",
+    default="",
+    show_default=False,
+    metavar="NAME",
+    help="As in acuity=0.8,seed=3,onscreen=0.2.",
 )
 @number("--port", kind=click.IntRange(0, 65535), default=8765, help="0 picks a free port.")
 @click.option("--latency", type=click.FloatRange(0), default=0.0, hidden=True)

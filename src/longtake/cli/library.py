@@ -69,6 +69,7 @@ from longtake.video.container import films_in
 where_option = click.option(
     "--where",
     default="",
+    show_default=False,
     metavar="FILTER",
     help='Only these films, as in "tag=lecture and year>=2025"; fields: tag, name, path, place, '
     "date, year, minutes.",
@@ -79,7 +80,6 @@ library_option = click.option(
     "--library",
     "folder",
     type=FOLDER,
-    metavar="DIR",
     help="The library's folder.  [default: 'library' in the cache]",
 )
 
@@ -102,8 +102,8 @@ def entry_data(entry: Entry) -> dict[str, Any]:
 @click.command()
 @click.argument("text")
 @where_option
-@click.option("--top", type=COUNT, default=10, show_default=True, help="Most films.")
-@click.option("--moments", type=COUNT, default=3, show_default=True, help="Most moments per film.")
+@click.option("--top", type=COUNT, default=10, help="Most films.")
+@click.option("--moments", type=COUNT, default=3, help="Most moments per film.")
 @library_option
 @common
 def search(
@@ -168,7 +168,6 @@ def _plain(moment: FoundMoment) -> dict[str, Any]:
     "tries",
     type=COUNT,
     default=TRIES,
-    show_default=True,
     help="Most films that are asked for a single answer.",
 )
 @quiet_option

@@ -13,7 +13,6 @@ import click
 
 from longtake import config, registry
 from longtake.cli.output import say
-from longtake.config import BudgetSettings
 from longtake.config.entries import BUILTIN_MODELS, PRESETS
 from longtake.errors import ConfigError, check_limit
 from longtake.runner.assignment import (
@@ -30,6 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
+FOLDER.name = "dir"  # as --help calls it
 COUNT = click.IntRange(min=1)
 
 
@@ -45,6 +45,7 @@ class _Path(click.Path):
 
 
 PATH = _Path(path_type=Path)
+EXISTING = _Path(path_type=Path, exists=True)
 FILM = _Path(path_type=Path)
 
 film_path = click.argument("path", type=FILM, metavar="FILM")
@@ -77,16 +78,12 @@ def number(
     hidden: bool = False,
 ) -> Callable[[F], F]:
     """An option with a number whose default is shown."""
-    return click.option(
-        *names, type=kind, default=default, show_default=True, help=help, hidden=hidden
-    )
+    return click.option(*names, type=kind, default=default, help=help, hidden=hidden)
 
 
 def workers(default: int) -> Callable[[F], F]:
     """``--workers``."""
-    return click.option(
-        "--workers", type=COUNT, default=default, show_default=True, help="Number of processes."
-    )
+    return click.option("--workers", type=COUNT, default=default, help="Number of processes.")
 
 
 def common(command: F) -> F:
@@ -169,33 +166,16 @@ def _complete_models(_context: Any, _option: Any, typed: str) -> list[str]:
     return [name for name in names if name.startswith(typed)]
 
 
-method_option = click.option(
+_method = functools.partial(click.option, shell_complete=_complete_methods, metavar="NAME")
+method_option = _method("--method", default=DEFAULT_METHOD, help="See 'longtake methods'.")
+question_method_option = _method(
     "--method",
-    shell_complete=_complete_methods,
-    default=DEFAULT_METHOD,
-    show_default=True,
-    metavar="NAME",
-    help="See 'longtake methods'.",
-)
-
-
-question_method_option = click.option(
-    "--method",
-    shell_complete=_complete_methods,
-    metavar="NAME",
     help="See 'longtake methods'."
     f"  [default: {BUILT_IN_METHOD} with built-in models, {ONE_MODEL_METHOD} with one other model"
     f" for every role, else {DEFAULT_METHOD}]",
 )
-
-
-methods_option = click.option(
-    "--method",
-    "methods",
-    shell_complete=_complete_methods,
-    multiple=True,
-    metavar="NAME",
-    help="Repeatable.  [default: every method]",
+methods_option = _method(
+    "--method", "methods", multiple=True, help="Repeatable.  [default: every method]"
 )
 
 
@@ -249,13 +229,7 @@ _SESSION_OPTIONS = [
         "--prompts", type=PATH, metavar="DIR", help="A folder of prompts that replace ours."
     ),
     *_LIMITS.values(),
-    click.option(
-        "--seed",
-        type=int,
-        default=0,
-        show_default=True,
-        help="For methods that sample frames at random.",
-    ),
+    click.option("--seed", type=int, default=0, help="For methods that sample frames at random."),
     click.option("--offline", is_flag=True, help="Refuse models that are not on this machine."),
     click.option("--no-cache", "fresh", is_flag=True, help="Do not reuse earlier replies."),
     click.option(
@@ -297,14 +271,16 @@ def session_options(command: F) -> F:
         **rest: Any,
     ) -> Any:
         check_offline(offline, rest.get("path"), *rest.get("paths", ()))
-        limits = {name: rest.pop(f"max_{name}") for name in _LIMITS}
+        limits = _given({name: rest.pop(f"max_{name}") for name in _LIMITS})
+        for name, limit in limits.items():
+            check_limit(f"--max-{name}", limit)
+        checks = _given({"verify": verify, "min_confidence": min_confidence})
         settings = rest.pop("settings")
-        settings = replace(settings, budget=_with_limits(settings.budget, limits))
-        if verify is not None:
-            settings = replace(settings, answers=replace(settings.answers, verify=verify))
-        if min_confidence is not None:
-            answers = replace(settings.answers, min_confidence=min_confidence)
-            settings = replace(settings, answers=answers)
+        settings = replace(
+            settings,
+            budget=replace(settings.budget, **limits),
+            answers=replace(settings.answers, **checks),
+        )
         assignment = ModelAssignment(models, team, offline, replies=not fresh)
         return command(*args, session=Session(settings, assignment, seed, prompts), **rest)
 
@@ -332,11 +308,8 @@ def answering_options(command: F) -> F:
     return session_options(with_model)  # type: ignore[return-value]
 
 
-def _with_limits(budget: BudgetSettings, limits: dict[str, Any]) -> BudgetSettings:
-    given = {name: value for name, value in limits.items() if value is not None}
-    for name, value in given.items():
-        check_limit(f"--max-{name}", value)
-    return replace(budget, **given)
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def read_question(

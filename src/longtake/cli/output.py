@@ -126,15 +126,11 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
         task = bars.add_task(visible(what), total=1.0, left="")
 
         def show(share: float) -> None:
-            left = seconds_left(time.perf_counter() - began, share)
-            bars.update(task, completed=share, left="" if left is None else human_seconds(left))
+            elapsed = time.perf_counter() - began
+            left = human_seconds(elapsed * (1 - share) / share) if share > 0 else ""
+            bars.update(task, completed=share, left=left)
 
         yield show
-
-
-def seconds_left(elapsed: float, share: float) -> float | None:
-    """The time that the rest takes at the same pace; ``None`` before anything is done."""
-    return elapsed * (1 - share) / share if share > 0 else None
 
 
 def human_bytes(count: float) -> str:
@@ -188,12 +184,8 @@ def wrapped(text: str, *, indent: str = "") -> str:
     width = columns()
     lines = []
     for line in visible(text).splitlines() or [""]:
-        if not width:
-            lines.append(f"{indent}{line}")
-            continue
-        lines += textwrap.wrap(line, width, initial_indent=indent, subsequent_indent=indent) or [
-            indent
-        ]
+        parts = textwrap.wrap(line, width - len(indent)) if width else [line]
+        lines += [f"{indent}{part}" for part in parts or [""]]
     return "\n".join(lines)
 
 

@@ -42,8 +42,10 @@ NAMES = {"speech": "said", "onscreen": "on screen", "image": "picture"}
     metavar="START-END",
     help="Search only this part, as in 00:10:00-00:20:00; clipped to the film.",
 )
-@click.option("--top", type=COUNT, default=10, show_default=True, help="Most hits per film.")
-@click.option("--by", default="", metavar="NAME", help="Only what this speaker says.")
+@click.option("--top", type=COUNT, default=10, help="Most hits per film.")
+@click.option(
+    "--by", default="", show_default=False, metavar="NAME", help="Only what this speaker says."
+)
 @click.option("--unsure", is_flag=True, help="Show the nearest moments too, each after a '?'.")
 @common
 def search(
@@ -51,7 +53,7 @@ def search(
     text: str,
     within: str | None,
     top: int,
-    by: str,
+    by: str | None,
     unsure: bool,
     settings: Settings,
     as_json: bool,
@@ -77,7 +79,7 @@ def search(
         film = open_film(path, settings)
         with show_notes():
             # rejects a part outside the film before the film is indexed
-            found = FilmSearch(film, text, stretch_of(film, stretch), top, by)
+            found = FilmSearch(film, text, stretch_of(film, stretch), top, by or "")
             if not as_json:
                 found.show = _show
                 if len(paths) > 1:

@@ -57,21 +57,15 @@ from longtake.runner.session import Session
     "--sample",
     type=COUNT,
     default=150,
-    show_default=True,
     metavar="N",
     help="Number of questions, drawn at random by --seed.",
 )
-@click.option(
-    "--top", type=COUNT, default=3, show_default=True, metavar="N", help="Agents in the team."
-)
+@click.option("--top", type=COUNT, default=3, metavar="N", help="Agents in the team.")
 @click.option(
     "--out", type=FILE, required=True, metavar="TEAM", help="The team file to write, for --team."
 )
 @click.option(
-    "--runs",
-    type=FOLDER,
-    metavar="DIR",
-    help="Where to keep each agent's answers.  [default: beside TEAM]",
+    "--runs", type=FOLDER, help="Where to keep each agent's answers.  [default: beside TEAM]"
 )
 @workers(1)
 @retry_errors

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from longtake.cli.options import COUNT, PATH, common
+from longtake.cli.options import COUNT, EXISTING, common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, MissingExtra
@@ -20,33 +23,23 @@ TOKEN = "LONGTAKE_SERVE_TOKEN"
 """Environment variable that holds the user's own token."""
 
 
+_films = functools.partial(click.option, "--films", type=EXISTING, multiple=True, metavar="DIR")
+_models = functools.partial(click.option, "--model", "models", multiple=True)
+
+
 @click.command()
-@click.option(
-    "--films",
-    "folders",
-    type=PATH,
-    multiple=True,
-    metavar="DIR",
-    help="A folder of films, or one film; repeatable.  [default: current folder]",
+@_films(
+    default=(Path(),),
+    show_default="current folder",
+    help="A folder of films, or one film; repeatable.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT)
 @click.option("--open", "browse", is_flag=True, help="Open the page in a browser.")
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="[ROLE=]NAME",
-    help="A model for questions that name none; repeatable.",
-)
-@click.option("--at-once", type=COUNT, default=2, show_default=True, help="Runs at once.")
+@_models(metavar="[ROLE=]NAME", help="A model for questions that name none; repeatable.")
+@click.option("--at-once", type=COUNT, default=2, help="Runs at once.")
 @click.option("--max-spend", type=float, metavar="USD", help="Most cost of all runs together.")
 @click.option(
-    "--max-upload",
-    type=float,
-    default=16.0,
-    show_default=True,
-    metavar="GB",
-    help="Size of an uploaded film.",
+    "--max-upload", type=float, default=16.0, metavar="GB", help="Size of an uploaded film."
 )
 @click.option(
     "--allow-url", multiple=True, metavar="DOMAIN", help="Allow films from this domain; repeatable."
@@ -54,13 +47,13 @@ TOKEN = "LONGTAKE_SERVE_TOKEN"
 @click.option(
     "--otlp",
     default="",
+    show_default=False,
     metavar="URL",
     help="Send spans of runs, without their content, to an OpenTelemetry collector (extra: otel).",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
-    show_default=True,
     metavar="ADDRESS",
     help=f"Bind another interface; needs a token of your own in ${TOKEN}.",
 )
@@ -72,21 +65,7 @@ TOKEN = "LONGTAKE_SERVE_TOKEN"
     help="A further name under which the server is reached; repeatable.",
 )
 @common
-def serve(
-    folders: tuple[Path, ...],
-    port: int,
-    browse: bool,
-    models: tuple[str, ...],
-    at_once: int,
-    max_spend: float | None,
-    max_upload: float,
-    allow_url: tuple[str, ...],
-    otlp: str,
-    host: str,
-    hosts: tuple[str, ...],
-    settings: Settings,
-    as_json: bool,
-) -> None:
+def serve(browse: bool, max_upload: float, settings: Settings, as_json: bool, **given: Any) -> None:
     """Start a server with a page on which to ask and watch answers being found.
 
     The page opens through the one-time link that is printed. Programs send the token instead, which
@@ -101,31 +80,21 @@ def serve(
         from longtake.server import app
     except ImportError as error:
         raise MissingExtra("serve", "longtake serve") from error
-    if otlp:
-        import longtake.tracing.otel  # noqa: F401 - raises here, not in the worker, if it is missing
-    token = os.environ.get(TOKEN, "")
-    if not is_loopback(host):
-        if not token:
-            raise ConfigError(f"--host {host} is reached by other machines: set ${TOKEN} first")
-        hosts = (*hosts, host)
-    for folder in folders:
-        if not folder.exists():
-            raise ConfigError(f"--films {folder}: does not exist")
+    # the other options are fields of the same names
     options = ServeOptions(
         settings=settings,
-        films=folders or (Path(),),
-        host=host,
-        port=port,
-        hosts=hosts,
-        models=models,
-        at_once=at_once,
         own_process=True,
-        max_spend=max_spend,
         max_upload=round(max_upload * 1e9),
-        allow_url=tuple(domain.lower() for domain in allow_url),
-        otlp=otlp,
-        token=token,
+        token=os.environ.get(TOKEN, ""),
+        **given,
     )
+    if options.otlp:
+        import longtake.tracing.otel  # noqa: F401 - raises here, not in the worker, if it is missing
+    host = options.host
+    if not is_loopback(host):
+        if not options.token:
+            raise ConfigError(f"--host {host} is reached by other machines: set ${TOKEN} first")
+        options = replace(options, hosts=(*options.hosts, host))
 
     def ready(url: str, token_file: Path | None) -> None:
         if as_json:
@@ -142,31 +111,13 @@ def serve(
 
 
 @click.command()
-@click.option(
-    "--films",
-    "folders",
-    type=PATH,
-    multiple=True,
-    required=True,
-    metavar="DIR",
-    help="A folder of films, or one film; repeatable. Nothing outside is opened.",
+@_films(
+    required=True, help="A folder of films, or one film; repeatable. Nothing outside is opened."
 )
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="[ROLE=]NAME",
-    help="A model for questions; repeatable.",
-)
+@_models(metavar="[ROLE=]NAME", help="A model for questions; repeatable.")
 @click.option("--max-spend", type=float, metavar="USD", help="Most cost of all questions together.")
 @common
-def mcp(
-    folders: tuple[Path, ...],
-    models: tuple[str, ...],
-    max_spend: float | None,
-    settings: Settings,
-    as_json: bool,
-) -> None:
+def mcp(settings: Settings, as_json: bool, **given: Any) -> None:
     """Offer films as tools to an assistant, over the Model Context Protocol.
 
     The assistant's host starts this command and talks to it on stdio. 'longtake serve' offers the
@@ -184,14 +135,9 @@ def mcp(
         from longtake.server.state import open_state, owned_folder
     except ImportError as error:
         raise MissingExtra("mcp", "longtake mcp") from error
-    for folder in folders:
-        if not folder.exists():
-            raise ConfigError(f"--films {folder}: does not exist")
     # each assistant's host starts a process of its own, and none shares the folder of its runs
     names = ("mcp", *(f"mcp-{number}" for number in range(2, 17)))
     with owned_folder(*(cache_folder(settings) / name for name in names)) as data:
-        options = ServeOptions(
-            settings=settings, films=folders, models=models, max_spend=max_spend, folder=data
-        )
+        options = ServeOptions(settings=settings, folder=data, **given)
         state = open_state(options, AccessKeys(secrets.token_hex(16), 0))
         run_on_stdio(build_mcp(state))

@@ -2,44 +2,250 @@
 
 from __future__ import annotations
 
-import dataclasses
+import json
 import platform
+import re
 import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
+import tomllib
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
 
-from longtake import __version__, config
-from longtake._util import visible
-from longtake.cli.discovery import (
-    BUILT_IN,
-    Advice,
-    Findings,
-    advise,
-    described,
-    download_size,
-    look_around,
-    plain_findings,
-    probed_chat,
-    pull_weights,
-    show_report,
-    write_setting,
-)
+from longtake import __version__
+from longtake._util import replacing, visible
+from longtake.cli.answers import PLAYERS
+from longtake.cli.models import download_size, probed_chat, pull_weights, show_report
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, on_terminal, progress, rows, say
 from longtake.config import Settings, user_config_file
 from longtake.config.entries import Preset
 from longtake.errors import ConfigError, ModelError
-from longtake.index.store import Store
-from longtake.llm.catalog import ModelCatalog, offered_models, recommended
+from longtake.llm.catalog import (
+    Key,
+    ModelCatalog,
+    downloaded_vision,
+    found_keys,
+    found_servers,
+    offered_models,
+    recommended,
+)
 from longtake.llm.probe import ProbeReport, probe
+from longtake.runner.assignment import DEFAULT_MODELS
 from longtake.runner.films import open_store
+
+BUILT_IN = DEFAULT_MODELS["llm"]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "firefox")
+EXTRAS = {
+    "speech": "moonshine_voice",
+    "serve": "uvicorn",
+    "mcp": "mcp",
+    "report": "jinja2",
+    "gpu": "torch",
+    "ray": "ray",
+}
+"""A package of each extra, by whose presence the extra is recognised."""
+NATIVE_SERVERS = ("llamacpp/", "ollama/")
+NATIVE = (
+    "a llama.cpp built for its processor read prompts 1.4 times as fast as the built-in runtime"
+)
+"""Measured with Qwen2.5 1.5B on x86-64 with AVX-512 (docs/performance.md)."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found."""
+
+    keys: list[Key]
+    servers: list[Preset]
+    gpu: str
+    """Its name; empty: none."""
+    browser: str
+    player: str
+    extras: list[str]
+    """The extras that are installed."""
+    has_weights: bool
+    """Whether the built-in language model is downloaded."""
+    vision: str
+    """A model that sees and is downloaded; empty: none."""
+    model: str
+    """The configured model; empty: the built-in ones."""
+
+
+def look_around(settings: Settings) -> Findings:
+    """Look for keys, servers, a GPU, a browser, a player and extras."""
+    return Findings(
+        keys=found_keys(),
+        servers=found_servers(),
+        gpu=_gpu(),
+        browser=_first(BROWSERS),
+        player=_first(tuple(PLAYERS)),
+        extras=[extra for extra, package in EXTRAS.items() if find_spec(package) is not None],
+        has_weights=ModelCatalog(settings).file(BUILT_IN).is_file(),
+        vision=downloaded_vision(settings),
+        model=settings.answers.model,
+    )
+
+
+def described(findings: Findings) -> list[tuple[str, str]]:
+    """Findings as rows of a table."""
+    weights = (
+        "downloaded" if findings.has_weights else f"not downloaded ({download_size(BUILT_IN)})"
+    )
+    return [
+        *((f"${key.variable}", f"set; for models at {key.host}") for key in findings.keys),
+        *(
+            (server.label, f"something answers on port {server.port} of this machine")
+            for server in findings.servers
+        ),
+        ("built-in", f"{BUILT_IN}: {weights}"),
+        ("sees", findings.vision or "none of the built-in models"),
+        ("GPU", findings.gpu or "none"),
+        ("browser", findings.browser or "none (needed for 'longtake serve')"),
+        ("player", findings.player or f"none ({' or '.join(PLAYERS)} opens films at a citation)"),
+        ("extras", ", ".join(findings.extras) or "none"),
+    ]
+
+
+def plain_findings(findings: Findings) -> dict[str, object]:
+    """Findings for ``--json``."""
+    return {
+        "keys": [key.variable for key in findings.keys],
+        "servers": [{"name": each.label, "port": each.port} for each in findings.servers],
+        "gpu": findings.gpu or None,
+        "browser": findings.browser or None,
+        "player": findings.player or None,
+        "extras": findings.extras,
+        "built_in_downloaded": findings.has_weights,
+        "vision": findings.vision or None,
+        "model": findings.model or None,
+    }
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Something to do, and the command that does it."""
+
+    why: str
+    command: str
+
+
+def advise(findings: Findings) -> list[Advice]:
+    """What would make longtake more useful here, most useful first."""
+    usable = [each.label for each in findings.servers]
+    usable += [f"${key.variable}" for key in findings.keys]
+    larger = f"{', '.join(usable)} found, and no model is chosen: a larger model answers better"
+    if any(each.begins in NATIVE_SERVERS for each in findings.servers):
+        larger += f"; {NATIVE}"
+    size = download_size(recommended("vision"))
+    chosen, extras = bool(findings.model), findings.extras
+    possible = [
+        (not chosen and usable, larger, "longtake setup"),
+        (
+            not chosen and not usable and not findings.has_weights,
+            "no language model is ready: questions cannot be answered yet",
+            f"longtake models pull {BUILT_IN}",
+        ),
+        (
+            not chosen and not findings.vision,
+            f"nothing here looks at pictures: a model that does is {size}",
+            "longtake models pull vision",
+        ),
+        (
+            "speech" not in extras,
+            "speech of films without subtitles is not recognised",
+            'pip install "longtake[speech]"',
+        ),
+        ("serve" not in extras, "the page is not installed", 'pip install "longtake[serve]"'),
+        (
+            findings.gpu and "gpu" not in extras,
+            f"{findings.gpu} is not used for decoding and encoding",
+            'pip install "longtake[gpu]"',
+        ),
+        (
+            not findings.player,
+            "'ask --open' finds no player",
+            "apt install mpv  # or: brew install mpv",
+        ),
+    ]
+    return [Advice(why, command) for applies, why, command in possible if applies]
+
+
+def _first(programs: tuple[str, ...]) -> str:
+    """The path of the first program that is installed; empty if none is."""
+    for program in programs:
+        if path := shutil.which(program):
+            return path
+    return ""
+
+
+def _gpu() -> str:
+    """The name of the first NVIDIA GPU; empty without one."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ""
+    command = [program, "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5.0, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""  # a driver that does not answer is no GPU that can be used
+    lines = done.stdout.strip().splitlines() if done.returncode == 0 else []
+    return lines[0].strip() if lines else ""
+
+
+_HEADER = re.compile(r"^\s*\[")
+
+
+def write_setting(path: Path, section: str, key: str, value: str) -> None:
+    """Set ``key`` in ``[section]`` to a text; comments and other settings stay.
+
+    Raises, and changes nothing, if the file is written in a way that cannot be edited line by line.
+    """
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    after = with_setting(before, section, key, value)
+    expected = _parsed(before, path)
+    expected.setdefault(section, {})[key] = value
+    if _parsed(after, path) != expected:
+        line = f"[{section}] {key} = {json.dumps(value)}"
+        raise ConfigError(f"{path}: cannot be edited safely; write there yourself: {line}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as draft:
+        draft.write_text(after, encoding="utf-8")
+
+
+def with_setting(text: str, section: str, key: str, value: str) -> str:
+    """A TOML text with one more setting, or with another value for it."""
+    # a JSON string is a valid TOML string as long as it holds no surrogates
+    line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
+    lines = text.splitlines()
+    header = re.compile(rf"^\s*\[\s*{re.escape(section)}\s*\]\s*(#.*)?$")
+    start = next((place for place, each in enumerate(lines) if header.match(each)), None)
+    if start is None:
+        gap = [""] if lines and lines[-1].strip() else []
+        return "\n".join([*lines, *gap, f"[{section}]", line, ""])
+    setting = re.compile(rf"^\s*{re.escape(key)}\s*=")
+    for place in range(start + 1, len(lines)):
+        if _HEADER.match(lines[place]):
+            break
+        if setting.match(lines[place]):
+            lines[place] = line
+            return "\n".join([*lines, ""])
+    lines.insert(start + 1, line)
+    return "\n".join([*lines, ""])
+
+
+def _parsed(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"{path}: invalid TOML ({error})") from error
+
 
 MOST_LISTED = 20
 """Models of one server that are shown to choose from."""
@@ -104,32 +310,32 @@ def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int
     # --json is for programs, which answer no questions
     if not yes and (as_json or not (sys.stdin.isatty() and on_terminal())):
         raise ConfigError("no terminal to ask on: pass --yes, with --model NAME to use that model")
+    file = user_config_file()
     try:
         chosen = name or _choose(findings, yes=yes)
         report = _try_out(chosen, settings, yes=yes, named=name is not None)
-        file = _write(chosen, yes=yes)
+        if not yes:
+            click.confirm(f"Write {chosen} to {file} as the model?", abort=True, default=True)
+        write_setting(file, "answers", "model", chosen)
     except (click.Abort, KeyboardInterrupt):
         say("\nnothing was written")
         return 130
-    _end(findings, chosen, report, file, as_json=as_json)
-    return 0
-
-
-def _end(findings: Findings, name: str, report: ProbeReport, file: Path, *, as_json: bool) -> None:
     if as_json:
-        outcome: dict[str, Any] = {"model": name, "report": dataclasses.asdict(report)}
+        outcome: dict[str, Any] = {"model": chosen, "report": asdict(report)}
         emit_json({"found": plain_findings(findings), **outcome, "config": str(file)})
-        return
+        return 0
     show_report(report)
-    click.echo(visible(f"\n{file} now names {name} as the model. Try it:"))
+    click.echo(visible(f"\n{file} now names {chosen} as the model. Try it:"))
     click.echo('    longtake ask film.mp4 "What is this film about?"')
+    return 0
 
 
 def choices(findings: Findings) -> list[ModelChoice]:
     """The sources of models here, those on this machine first."""
-    offered = []
-    for server in findings.servers:
-        offered.append(ModelChoice(server, f"{server.label}, on this machine (port {server.port})"))
+    offered = [
+        ModelChoice(server, f"{server.label}, on this machine (port {server.port})")
+        for server in findings.servers
+    ]
     for key in findings.keys:
         if key.preset is not None:
             line = f"{key.preset.label}: sends pictures and words to {key.host}, paid by your key"
@@ -162,10 +368,11 @@ def _model_of(choice: ModelChoice, *, yes: bool) -> str:
     """One of the models that a choice offers; choosing it is the yes to ask which there are."""
     if choice.preset is None:
         return choice.model
-    names = offered_models(choice.preset)
+    preset = choice.preset
+    names = offered_models(preset)
     if not names:
-        where = choice.preset.base_url
-        raise ModelError(choice.preset.label, "unavailable", f"{where} offers no model that chats")
+        why = f"{preset.base_url} offers no model that chats"
+        raise ModelError(preset.label, "unavailable", why)
     if yes or len(names) == 1:
         return names[0]
     for each in names[:MOST_LISTED]:
@@ -197,14 +404,6 @@ def _try_out(name: str, settings: Settings, *, yes: bool, named: bool) -> ProbeR
     return report
 
 
-def _write(name: str, *, yes: bool) -> Path:
-    file = config.user_config_file()
-    if not yes:
-        click.confirm(f"Write {name} to {file} as the model?", abort=True, default=True)
-    write_setting(file, "answers", "model", name)
-    return file
-
-
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
 """Packages that longtake cannot work without."""
 
@@ -220,8 +419,14 @@ def doctor(settings: Settings, as_json: bool) -> None:
     """
     store = open_store(settings)
     # the folder is created on first use, so it may not exist yet
-    free = shutil.disk_usage(_existing(store.root)).free
-    used, problem = _used(store)
+    parents = (store.root, *store.root.parents)
+    free = shutil.disk_usage(next(folder for folder in parents if folder.exists())).free
+    used, problem = 0, ""
+    try:
+        used = sum(film.bytes for film in store.films())
+    # a broken cache is what this command is for: show it instead of failing
+    except ConfigError as error:
+        problem = str(error)
     candidates = (user_config_file(), Path("longtake.toml").absolute())
     configs = [str(path) for path in candidates if path.is_file()]
     packages = {name: _version(name) for name in PACKAGES}
@@ -262,7 +467,11 @@ def doctor(settings: Settings, as_json: bool) -> None:
             *described(findings),
         ]
     )
-    show_advice(advice)
+    click.echo()
+    if not advice:
+        click.echo('everything is ready: longtake ask FILM "a question"')
+    for each in advice:
+        click.echo(visible(f"{each.why}:\n    {each.command}"))
 
 
 def _on_storage(used: int, free: int, limit: float) -> list[Advice]:
@@ -277,31 +486,8 @@ def _on_storage(used: int, free: int, limit: float) -> list[Advice]:
     return advice
 
 
-def show_advice(advice: Sequence[Advice]) -> None:
-    """Print what to do, each with its command."""
-    click.echo()
-    if not advice:
-        click.echo('everything is ready: longtake ask FILM "a question"')
-    for each in advice:
-        click.echo(visible(f"{each.why}:\n    {each.command}"))
-
-
-def _used(store: Store) -> tuple[int, str]:
-    """Bytes in the store, and what is wrong with its folder, if anything."""
-    try:
-        return sum(film.bytes for film in store.films()), ""
-    # a broken cache is what this command is for: show it instead of failing
-    except ConfigError as error:
-        return 0, str(error)
-
-
 def _version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _existing(path: Path) -> Path:
-    """The path, or the nearest folder above it that exists."""
-    return next(folder for folder in (path, *path.parents) if folder.exists())

@@ -53,7 +53,7 @@ CHAPTERS = Kind("a list of chapters", (b"# ", b"{", b"0:00", b";FFMETADATA1", b"
     metavar="NAME",
     help=f"Export the chapters: {', '.join(FORMATS)}.",
 )
-@click.option("--out", type=FILE, metavar="FILE", help="Write to a file instead, as Markdown.")
+@click.option("--out", type=FILE, help="Write to a file instead, as Markdown.")
 @common
 @answering_options
 def summary(

@@ -34,6 +34,8 @@ from longtake.training.fit import (
     need_torch,
 )
 
+_KINDS = {WEIGHTS: Kind("a head", (b"PK",)), CARD: Kind("a head's card", (b"{",))}
+"""The head's files, none of which may overwrite the data or another file."""
 DEFAULT = Schedule()
 ENCODER = "encoder"
 """Folder of the trained encoder, in the head's."""
@@ -42,11 +44,7 @@ ENCODER = "encoder"
 @click.command("train-retriever")
 @click.argument("data", type=PATH)
 @click.option(
-    "--out",
-    type=FOLDER,
-    required=True,
-    metavar="DIR",
-    help="The head's folder, for perception.retriever.",
+    "--out", type=FOLDER, required=True, help="The head's folder, for perception.retriever."
 )
 @click.option(
     "--videos", type=PATH, metavar="DIR", help="Folder of the films.  [default: beside DATA]"
@@ -80,7 +78,7 @@ ENCODER = "encoder"
     "--held-out", "share", kind=click.FloatRange(0, 0.9, min_open=True), default=0.1, hidden=True
 )
 @number("--seed", kind=click.INT, default=DEFAULT.seed)
-@click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto.")
+@click.option("--device", default="auto", help="cpu, cuda, or auto.")
 @click.option("--resume", is_flag=True, help="Continue from the checkpoint in DIR.")
 @click.option(
     "--dry-run",
@@ -93,23 +91,18 @@ def train_retriever(
     data: Path,
     out: Path,
     videos: Path | None,
-    epochs: int,
-    batch: int,
-    rate: float,
-    encoder_rate: float,
-    group: int,
     frames: int,
     layers: int,
     heads: int,
     least_tokens: int,
     rewrite: str | None,
     share: float,
-    seed: int,
     device: str,
     resume: bool,
     only_prepare: bool,
     settings: Settings,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Train a head that finds the part of a film that a text describes.
 
@@ -123,12 +116,14 @@ def train_retriever(
       longtake train-retriever clips.jsonl --videos films --out head
       longtake ask film.mp4 "Who scores?" --method lvagent --set perception.retriever=head
     """
-    _check_files(out, data)
+    for name, kind in _KINDS.items():
+        if (out / name).exists():
+            check_place(out / name, kind, inputs=(data,))
     # encoding takes long: a missing torch should not be discovered after it
     if not only_prepare:
         need_torch()
-    rules = CaptionRules(least_tokens=least_tokens)
-    folder, raw = videos or data.parent, encoder_rate > 0
+    rules, schedule = CaptionRules(least_tokens=least_tokens), Schedule(**given)
+    folder, raw = videos or data.parent, schedule.encoder_rate > 0
     session, run = Session(settings, ModelAssignment((rewrite,) if rewrite else ())), None
     if rewrite:
         check_models(session, ("llm",))
@@ -144,11 +139,10 @@ def train_retriever(
         if as_json:
             emit_json({"kept": len(pairs), "report": notes})
         return
-    train, test = held_out(pairs, share, seed)
+    train, test = held_out(pairs, share, schedule.seed)
     shape = Shape(encoder.dim, layers, heads, frames)
-    schedule = Schedule(epochs, batch, rate, encoder_rate, group=group, seed=seed)
     tuned = None
-    if isinstance(encoder, TorchImageTextEncoder) and encoder_rate:
+    if isinstance(encoder, TorchImageTextEncoder) and raw:
         tuned = TrainableEncoder(encoder, device_of(device))
     tell = _tell(len(train))
     weights, made = fit(
@@ -162,37 +156,24 @@ def train_retriever(
         )
     export(out, shape, weights, test, made, encoder, schedule)
     if as_json:
-        sizes = {"trained_on": len(train), "tested_on": len(test)}
-        emit_json({"head": str(out), **sizes, **_plain(made), "report": notes})
-    else:
-        click.echo(f"trained on {len(train)} clips, tested on {len(test)}")
-        _show(made)
-        click.echo(f"use it with {use}")
-
-
-def _plain(made: TrainingProgress) -> dict[str, Any]:
-    return {
-        "device": made.device,
-        "pairs_per_second": made.pairs_per_second,
-        "losses": made.losses,
-        "recall": made.recalls,
-        "mean_pooling": made.pooled,
-    }
-
-
-def _show(made: TrainingProgress) -> None:
+        report = {
+            "head": str(out),
+            "trained_on": len(train),
+            "tested_on": len(test),
+            "device": made.device,
+            "pairs_per_second": made.pairs_per_second,
+            "losses": made.losses,
+            "recall": made.recalls,
+            "mean_pooling": made.pooled,
+        }
+        emit_json({**report, "report": notes})
+        return
+    click.echo(f"trained on {len(train)} clips, tested on {len(test)}")
     click.echo(f"{made.device}, {made.pairs_per_second:.0f} pairs/s")
     click.echo(f"{'':<14}" + "".join(f"recall@{rank:<6}" for rank in made.pooled))
     for name, recall in (("head", made.recalls[-1]), ("mean pooling", made.pooled)):
         click.echo(f"{name:<14}" + "".join(f"{value:<13.3f}" for value in recall.values()))
-
-
-def _check_files(out: Path, data: Path) -> None:
-    """Reject a folder in which a file of the head would overwrite the data or another file."""
-    kinds = {WEIGHTS: Kind("a head", (b"PK",)), CARD: Kind("a head's card", (b"{",))}
-    for name, kind in kinds.items():
-        if (out / name).exists():
-            check_place(out / name, kind, inputs=(data,))
+    click.echo(f"use it with {use}")
 
 
 def _tell(clips: int) -> Tell:

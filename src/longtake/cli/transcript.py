@@ -32,7 +32,7 @@ TRANSCRIPT = Kind("a transcript", (b"[", b"1\n", b"WEBVTT"))
     help="txt, srt or vtt.  [default: by the suffix of --out, else txt]",
 )
 @click.option("--within", metavar="START-END", help="Only this part, as in 00:10:00-00:20:00.")
-@click.option("--out", type=FILE, metavar="FILE", help="Write to a file instead.")
+@click.option("--out", type=FILE, help="Write to a file instead.")
 @common
 def transcript(
     path: Path,

@@ -311,7 +311,8 @@ class Uploads:
 
     def __init__(self, options: ServeOptions) -> None:
         self._folder, self._limits = options.uploads, options.settings.media
-        self._max_bytes, self._domains = options.max_upload, options.allow_url
+        self._max_bytes = options.max_upload
+        self._domains = [domain.lower() for domain in options.allow_url]
         remove_drafts(self._folder)
 
     async def upload(self, name: str, body: AsyncIterator[bytes], length: int | None) -> Path:

@@ -13,7 +13,7 @@ from support.server import Send, completion, serve
 
 from longtake import config
 from longtake.cli import setup as command
-from longtake.cli.discovery import Advice, Findings, advise, with_setting, write_setting
+from longtake.cli.setup import Advice, Findings, advise, with_setting, write_setting
 from longtake.config import entries
 from longtake.errors import ConfigError
 from longtake.llm import catalog
