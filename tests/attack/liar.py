@@ -49,8 +49,12 @@ def said(content: Any, **more: Any) -> dict[str, Any]:
 
 
 def http(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
-    """A whole response."""
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
+    """A whole response; the server closes the connection after it, and says so.
+
+    A client that did not know could send its next request where nobody reads any more.
+    """
+    length = f"Content-Length: {len(body)}"
+    lines = [f"HTTP/1.1 {status}", length, "Connection: close", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
