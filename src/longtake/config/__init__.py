@@ -200,7 +200,7 @@ def _overlay_sections(settings: Settings, layer: Layer, methods: set[str]) -> Se
         raise unknown("key", "methods", valid, where=layer.source)
     elsewhere = methods | {"models"}
     sections = {key: value for key, value in layer.values.items() if key not in elsewhere}
-    return overlay(settings, sections, source=layer.source, trusted=layer.trusted, also=methods)
+    return overlay(settings, dataclasses.replace(layer, values=sections), also=methods)
 
 
 def _overlay_models(settings: Settings, layer: Layer) -> Settings:
@@ -209,7 +209,7 @@ def _overlay_models(settings: Settings, layer: Layer) -> Settings:
     for name, value in as_table(layer.values.get("models", {}), "models", layer.source).items():
         values = as_table(value, f"models.{name}", layer.source)
         base = entries.get(name) or preset_entry(name)
-        entries[name] = overlay_entry(base, name, Layer(values, layer.source, layer.trusted))
+        entries[name] = overlay_entry(base, name, dataclasses.replace(layer, values=values))
     return dataclasses.replace(settings, models=entries)
 
 

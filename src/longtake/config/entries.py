@@ -225,13 +225,13 @@ def overlay_entry(old: ModelEntry | None, name: str, layer: Layer) -> ModelEntry
     # the backend decides which other fields are valid, so it is read first
     chosen = {key: value for key, value in layer.values.items() if key == "backend"}
     marked = ModelEntry(backend=before.backend)
-    backend = overlay(marked, chosen, source=layer.source, trusted=layer.trusted, path=path).backend
+    backend = overlay(marked, dataclasses.replace(layer, values=chosen), path=path).backend
     kind = _kind(backend, layer.source)
     base = before if type(before) is kind and before.backend == backend else kind(backend=backend)
     if isinstance(base, PluginEntry):
         return _overlay_plugin(base, layer, path)
     _check_backend_of_keys(kind, backend, layer, path)
-    return overlay(base, layer.values, source=layer.source, trusted=layer.trusted, path=path)
+    return overlay(base, layer, path=path)
 
 
 def checked(entry: ModelEntry, kind: type[E], name: str) -> E:
@@ -248,14 +248,7 @@ def checked(entry: ModelEntry, kind: type[E], name: str) -> E:
     added = field_names(kind) - field_names(ModelEntry)
     result = kind(backend=entry.backend)
     for layer in entry.given:
-        result = overlay(
-            result,
-            layer.values,
-            source=layer.source,
-            trusted=layer.trusted,
-            path=f"models.{name}.",
-            guarded=added,
-        )
+        result = overlay(result, layer, path=f"models.{name}.", guarded=added)
     return result
 
 
@@ -278,7 +271,7 @@ def _overlay_plugin(base: PluginEntry, layer: Layer, path: str) -> PluginEntry:
     # mistakes in shared fields are reported at once, not only when the model is opened
     shared = field_names(ModelEntry)
     values = {key: value for key, value in layer.values.items() if key in shared}
-    entry = overlay(base, values, source=layer.source, trusted=layer.trusted, path=path)
+    entry = overlay(base, dataclasses.replace(layer, values=values), path=path)
     return dataclasses.replace(entry, given=(*base.given, layer))
 
 

@@ -22,7 +22,7 @@ import sys
 import typing
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from longtake.errors import ConfigError, unknown
 
@@ -65,34 +65,6 @@ class Layer:
     """Whether it is the user's own."""
 
 
-class Origin(NamedTuple):
-    """Where values come from."""
-
-    source: str
-    """What error messages call it."""
-    trusted: bool = True
-    guarded: Collection[str] = ()
-    """Fields that count as trusted unless their metadata says otherwise."""
-
-
-def overlay(
-    base: T,
-    values: Mapping[str, Any],
-    *,
-    source: str,
-    trusted: bool = True,
-    path: str = "",
-    also: Iterable[str] = (),
-    guarded: Collection[str] = (),
-) -> T:
-    """Return a copy of a dataclass with ``values`` laid over it; keys and types are checked.
-
-    ``path`` is what precedes each key in error messages; ``also`` lists further keys to suggest
-    when one is unknown; ``guarded`` lists fields that are trusted unless they say otherwise.
-    """
-    return _overlay(base, values, Origin(source, trusted, guarded), path, also)
-
-
 # methods are configured for every question, and reading annotations takes milliseconds
 _type_hints = functools.cache(typing.get_type_hints)
 
@@ -103,9 +75,19 @@ def _warn(text: str) -> None:
     print(f"longtake: {text}", file=sys.stderr)
 
 
-def _overlay(
-    base: T, values: Mapping[str, Any], origin: Origin, path: str, also: Iterable[str] = ()
+def overlay(
+    base: T,
+    layer: Layer,
+    *,
+    path: str = "",
+    also: Iterable[str] = (),
+    guarded: Collection[str] = (),
 ) -> T:
+    """Return a copy of a dataclass with a layer's values laid over it; keys and types are checked.
+
+    ``path`` is what precedes each key in error messages; ``also`` lists further keys to suggest
+    when one is unknown; ``guarded`` lists fields that are trusted unless they say otherwise.
+    """
     kind: type = type(base)
     hints = _type_hints(kind)
     fields = {each.name: each for each in dataclasses.fields(base)}  # type: ignore[arg-type]
@@ -114,32 +96,31 @@ def _overlay(
         if old_name := each.metadata.get("was"):
             new_names[old_name] = each.name
     changes: dict[str, Any] = {}
-    for written, value in values.items():
+    for written, value in layer.values.items():
         key = new_names.get(written, written)
         name = f"{path}{key}"
         if key != written:
-            _warn(
-                f"{origin.source}: {path}{written} is now {name}; the former name works until 0.4"
-            )
+            _warn(f"{layer.source}: {path}{written} is now {name}; the former name works until 0.4")
         if key not in fields:
             known = {f"{path}{each}" for each in fields} | set(also)
-            raise unknown("key", name, known, where=origin.source)
+            raise unknown("key", name, known, where=layer.source)
         metadata = fields[key].metadata
-        if not origin.trusted and metadata.get("trusted", key in origin.guarded):
+        if not layer.trusted and metadata.get("trusted", key in guarded):
             raise ConfigError(
-                f"{name} in {origin.source} is not taken from a working folder; "
+                f"{name} in {layer.source} is not taken from a working folder; "
                 "put it in your own configuration, or pass --trust-config",
                 key=name,
             )
         old = getattr(base, key)
         if dataclasses.is_dataclass(old):
-            table = as_table(value, name, origin.source)
-            changes[key] = _overlay(old, table, origin, f"{name}.")
+            table = as_table(value, name, layer.source)
+            part = dataclasses.replace(layer, values=table)
+            changes[key] = overlay(old, part, path=f"{name}.", guarded=guarded)
         else:
-            changes[key] = coerce(hints[key], value, name=name, source=origin.source)
-            _check_bounds(name, changes[key], metadata, origin.source)
-            if metadata.get("limit") and not origin.trusted:
-                _check_tightens(name, changes[key], old, origin.source)
+            changes[key] = coerce(hints[key], value, name=name, source=layer.source)
+            _check_bounds(name, changes[key], metadata, layer.source)
+            if metadata.get("limit") and not layer.trusted:
+                _check_tightens(name, changes[key], old, layer.source)
     return dataclasses.replace(base, **changes)  # type: ignore[type-var]
 
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, TypeAlias
 
 from filelock import FileLock
 
@@ -209,23 +209,17 @@ class Capabilities:
             self._save(self.known)
 
 
-@runtime_checkable
-class HasCapabilities(Protocol):
-    """A chat that learns what its endpoint supports."""
-
-    @property
-    def capabilities(self) -> Capabilities | None:
-        """What was learned; ``None`` if there is nothing to learn."""
-
-    def discover(self) -> None:
-        """Ask the endpoint what it tells about itself, unless that is known."""
-
-
 def capabilities_of(chat: object) -> Capabilities | None:
     """What is known of a model, through any layers around it; ``None`` if it has none."""
-    # isinstance would read the property once more, so each layer would double the work
     found: Capabilities | None = getattr(chat, "capabilities", None)
     return found
+
+
+def discover_capabilities(chat: object) -> None:
+    """Ask a model's endpoint what it tells about itself, unless that is known."""
+    learn: Callable[[], None] | None = getattr(chat, "discover", None)
+    if learn is not None:
+        learn()
 
 
 def card_with(card: Card, capabilities: Capabilities) -> Card:

@@ -28,7 +28,7 @@ from longtake.config.entries import (
 from longtake.errors import ConfigError, ModelError, unknown
 from longtake.llm.backend import AnyBackend, FrameDescriber, Opening
 from longtake.llm.budget import REAL, Clock
-from longtake.llm.capabilities import HasCapabilities
+from longtake.llm.capabilities import discover_capabilities
 from longtake.llm.chat import Chat
 from longtake.llm.http import Endpoint, check_url, is_loopback, normalize_host
 from longtake.llm.middleware import (
@@ -345,8 +345,8 @@ class ModelCatalog:
             if not isinstance(self.entry(model), LocalEntry | OpenAIEntry):
                 return False
             chat = self.bare(model)
-            if discover and isinstance(chat, HasCapabilities):
-                chat.discover()
+            if discover:
+                discover_capabilities(chat)
             return bool(chat.card.small)
         except ConfigError:
             return False  # a mistake that is reported when the model is opened for use

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 from longtake.config.entries import ModelEntry, Show
@@ -356,14 +356,6 @@ PER_MESSAGE = 8
 """Tokens that a chat template adds to each turn."""
 
 
-@runtime_checkable
-class Counts(Protocol):
-    """A chat whose endpoint offers its own tokenizer."""
-
-    def count(self, text: str) -> int | None:
-        """Tokens of a text; ``None`` if the endpoint turns out not to offer this."""
-
-
 def estimate(text: str) -> int:
     """Estimate the tokens of a text, rather too many than too few."""
     single = sum(map(text.count, SINGLE))
@@ -403,6 +395,7 @@ def estimate_messages(messages: Sequence[Message], tools: Sequence[ToolSpec] = (
 
 
 def count(chat: Chat, text: str) -> int:
-    """Count with the endpoint's own tokenizer if it offers one, else estimate."""
-    counted = chat.count(text) if isinstance(chat, Counts) else None
-    return counted if isinstance(counted, int) else estimate(text)
+    """Count with the model's own tokenizer if it offers one (``count``), else estimate."""
+    counter: Callable[[str], int | None] | None = getattr(chat, "count", None)
+    counted = counter(text) if counter is not None else None
+    return estimate(text) if counted is None else counted

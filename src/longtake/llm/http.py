@@ -18,13 +18,10 @@ import re
 import socket
 import ssl
 import threading
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
@@ -278,7 +275,8 @@ class Endpoint:
     ) -> Response:
         headers = [
             ("Accept", "*/*"),
-            ("Accept-Encoding", "gzip"),
+            # replies are short, and a small body that is compressed can become a huge one
+            ("Accept-Encoding", "identity"),
             ("Content-Type", "application/json"),
             ("User-Agent", "longtake"),
         ]
@@ -321,8 +319,11 @@ class Endpoint:
         return text
 
     def _body(self, response: httpcore.Response, encoding: str, watch: ExchangeWatch) -> bytes:
+        if encoding.strip().lower() not in ("", "identity"):
+            detail = f"the reply is compressed, unasked ({self.hidden(encoding)[:80]})"
+            raise ModelError(self.name, "refused", detail)
         body = bytearray()
-        for chunk in self._decompressed(response, encoding.strip().lower()):
+        for chunk in response.iter_stream():
             body += chunk
             if len(body) > MAX_BYTES:
                 raise self._too_large()
@@ -332,25 +333,6 @@ class Endpoint:
             if watch.ended:
                 break
         return bytes(body)
-
-    def _decompressed(self, response: httpcore.Response, encoding: str) -> Iterator[bytes]:
-        """The body in pieces of bounded size."""
-        if encoding in ("", "identity"):
-            yield from response.iter_stream()
-            return
-        # not even asked for; two encodings, one inside the other, multiply
-        if encoding not in ("gzip", "x-gzip"):
-            detail = f"the reply is compressed in an unknown way ({self.hidden(encoding)[:80]})"
-            raise ModelError(self.name, "refused", detail)
-        inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
-        try:
-            for chunk in response.iter_stream():
-                while chunk:
-                    # a mebibyte at once, so that a small body cannot become a huge one
-                    yield inflater.decompress(chunk, 1024 * 1024)
-                    chunk = inflater.unconsumed_tail
-        except zlib.error as error:
-            raise Unavailable(self.name, "the reply's compression is damaged") from error
 
     def _too_large(self) -> ModelError:
         return ModelError(self.name, "refused", f"the reply is larger than {MAX_BYTES} bytes")
@@ -423,20 +405,12 @@ def _host(location: str) -> str:
 
 
 def _retry_after(value: str | None) -> float | None:
-    """Seconds from the Retry-After header, which holds seconds or a date."""
-    if value is None:
-        return None
+    """Seconds from the Retry-After header; a date, which model servers do not send, is ignored."""
     try:
-        seconds = float(value)
+        seconds = float(value or "")
     except ValueError:
-        try:
-            when = parsedate_to_datetime(value)
-        except (ValueError, OverflowError):  # a year with more digits than a C integer holds
-            return None
-        # without a time zone there is no telling how far away it is
-        seconds = (when - datetime.now(UTC)).total_seconds() if when.tzinfo else 0.0
-    is_nan = seconds != seconds
-    return None if is_nan else max(0.0, seconds)
+        return None
+    return seconds if seconds >= 0 else None
 
 
 def _message(body: str) -> str:

@@ -30,11 +30,10 @@ from longtake._util.cancellation import check_stop
 from longtake.errors import LongtakeError, ModelError
 from longtake.llm.backend import AnyBackend, Opening
 from longtake.llm.budget import REAL, Clock, Ledger, Tries, another_try, counting
-from longtake.llm.capabilities import Capabilities, HasCapabilities, capabilities_of
+from longtake.llm.capabilities import capabilities_of, discover_capabilities
 from longtake.llm.chat import (
     Card,
     Chat,
-    Counts,
     Image,
     Message,
     Options,
@@ -64,19 +63,9 @@ class Middleware:
         """Ask the inner model."""
         return self.inner.complete(messages, options)
 
-    def count(self, text: str) -> int | None:
-        """The inner model's own token count, if it offers one."""
-        return self.inner.count(text) if isinstance(self.inner, Counts) else None
-
-    @property
-    def capabilities(self) -> Capabilities | None:
-        """What was learned about the inner model's endpoint."""
-        return capabilities_of(self.inner)
-
-    def discover(self) -> None:
-        """Let the inner model learn what its endpoint tells."""
-        if isinstance(self.inner, HasCapabilities):
-            self.inner.discover()
+    def __getattr__(self, name: str) -> Any:
+        """What only some models have: ``count``, ``capabilities``, ``discover``."""
+        return getattr(self.inner, name)
 
 
 class Carded(Middleware):
@@ -98,8 +87,8 @@ def with_capabilities(chat: Chat, *, discover: bool = True) -> Chat:
     What is learned meanwhile counts from the next run on, so that a recording of this one can be
     repeated.
     """
-    if discover and isinstance(chat, HasCapabilities):
-        chat.discover()
+    if discover:
+        discover_capabilities(chat)
     return chat if capabilities_of(chat) is None else Carded(chat, chat.card)
 
 

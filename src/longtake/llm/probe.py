@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,14 +24,6 @@ SCHEMA = {
     "required": ["animal"],
     "additionalProperties": False,
 }
-
-
-@runtime_checkable
-class Endpointed(Protocol):
-    """A chat that knows what its endpoint offers."""
-
-    def context(self) -> int | None:
-        """The context length the endpoint reports."""
 
 
 @dataclass(frozen=True)
@@ -185,9 +176,9 @@ def _filled(rgb: tuple[int, int, int]) -> Image:
 
 
 def _context(chat: Chat) -> int | None:
-    if not isinstance(chat, Endpointed):
-        return chat.card.context
+    ask: Callable[[], int | None] | None = getattr(chat, "context", None)
     try:
-        return chat.context() or chat.card.context
+        reported = ask() if ask is not None else None
     except ModelError:
-        return chat.card.context
+        reported = None
+    return reported or chat.card.context

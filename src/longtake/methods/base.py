@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from longtake.agents.run import Run
-from longtake.config.overlay import overlay
+from longtake.config.overlay import Layer, overlay
 from longtake.errors import unknown
 from longtake.footage.protocol import Footage
 from longtake.types import Answer, Question
@@ -119,7 +119,7 @@ def configure(
         if preset not in kind.presets:
             raise unknown("preset", str(preset), kind.presets, where=kind.name)
         made = dataclasses.replace(made, **kind.presets[preset])  # type: ignore[type-var]
-    return overlay(made, values, source=source, path=f"{kind.name}.")
+    return overlay(made, Layer(values, source), path=f"{kind.name}.")
 
 
 def bounds_of(method: Method, duration: float, question: Question) -> Bounds | None:

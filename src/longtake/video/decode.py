@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextvars
-import queue
 import threading
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
@@ -277,43 +277,30 @@ def fetch(
     gpu = len(positions) >= 64 and nvdec.on_gpu(limits)
     cores = workers_for(limits, gpu=gpu)
     waiting = max(2, PENDING_BYTES // max(1, shape.frame_bytes))
-    jobs = spans(plan(table, positions), frames=min(waiting, 16))
-    workers = min(cores, len(jobs))
-    readers = _Readers(path, table, limits, gpu=gpu)
+    runs = plan(table, positions)
+    jobs = spans(runs, frames=min(waiting, 16))
+    # workers collect what they decode, so a run with too many pictures for that is not shared out
+    workers = min(cores, len(jobs)) if all(len(run.wanted) <= waiting for run in runs) else 1
+    opened: list[VideoReader] = []
+
+    def open_reader(threads: int = 1) -> VideoReader:
+        reader = VideoReader(path, table, limits, threads=threads, gpu=gpu)
+        opened.append(reader)
+        return reader
+
     try:
         if workers <= 1:
             # with nothing to share between workers, FFmpeg's own threads use the cores
-            reader = readers.open(threads=1 if gpu else cores)
-            for run in chain.from_iterable(jobs):
+            reader = open_reader(1 if gpu else cores)
+            for run in runs:
                 yield from _pictures(reader, run, shape, waiting)
         else:
-            yield from _in_parallel(readers, jobs, shape, workers=workers, waiting=waiting)
+            yield from _in_parallel(open_reader, jobs, shape, workers=workers, waiting=waiting)
     finally:
-        readers.close()
-    if readers.fell_back:
+        for each in opened:
+            each.close()
+    if any(each.fell_back for each in opened):
         note("decoded on the CPU", film=str(path), reason="the GPU does not know this codec")
-
-
-class _Readers:
-    """The readers of one film, one per worker."""
-
-    def __init__(self, path: Path, table: PacketTable, limits: MediaSettings, *, gpu: bool) -> None:
-        self._path, self._table, self._limits, self._gpu = path, table, limits, gpu
-        self._opened: list[VideoReader] = []
-
-    def open(self, threads: int = 1) -> VideoReader:
-        reader = VideoReader(self._path, self._table, self._limits, threads=threads, gpu=self._gpu)
-        self._opened.append(reader)
-        return reader
-
-    @property
-    def fell_back(self) -> bool:
-        """Whether frames came from the CPU although the GPU was asked for."""
-        return any(reader.fell_back for reader in self._opened)
-
-    def close(self) -> None:
-        for reader in self._opened:
-            reader.close()
 
 
 def _pictures(
@@ -345,72 +332,31 @@ def _pictures(
             yield position, decoded[position]
 
 
-class _Channel:
-    """Passes the pictures of one span from a worker to the consumer."""
-
-    def __init__(self, size: int, stop: threading.Event) -> None:
-        self._queue: queue.Queue[Picture | BaseException | None] = queue.Queue(size)
-        self._stop = stop
-
-    def put(self, item: Picture | BaseException | None) -> bool:
-        """Wait for room and return True; return False once the consumer has stopped."""
-        while not self._stop.is_set():
-            try:
-                self._queue.put(item, timeout=0.1)
-            except queue.Full:
-                continue
-            return True
-        return False
-
-    def __iter__(self) -> Iterator[Picture]:
-        while (item := self._get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-
-    def _get(self) -> Picture | BaseException | None:
-        while True:
-            check_stop()
-            try:
-                # in short waits, so that cancelled work does not wait for the next picture
-                return self._queue.get(timeout=0.1)
-            except queue.Empty:
-                continue
-
-
 def _in_parallel(
-    readers: _Readers, jobs: list[list[DecodeRun]], shape: FrameShape, *, workers: int, waiting: int
+    open_reader: Callable[[], VideoReader],
+    jobs: list[list[DecodeRun]],
+    shape: FrameShape,
+    *,
+    workers: int,
+    waiting: int,
 ) -> Iterator[Picture]:
-    stop = threading.Event()
     local = threading.local()
-    ahead = threading.Semaphore(workers + 1)  # limits the spans begun but not yet consumed
 
-    def work(job: list[DecodeRun], channel: _Channel) -> None:
-        try:
-            if not hasattr(local, "reader"):
-                local.reader = readers.open()
-            for run in job:
-                for item in _pictures(local.reader, run, shape, waiting):
-                    if not channel.put(item):
-                        return
-            channel.put(None)
-        except BaseException as error:  # noqa: BLE001 - the consumer raises it
-            channel.put(error)
+    def work(job: list[DecodeRun]) -> list[Picture]:
+        if not hasattr(local, "reader"):
+            local.reader = open_reader()
+        return [each for run in job for each in _pictures(local.reader, run, shape, waiting)]
 
     pool = ThreadPoolExecutor(workers, thread_name_prefix="longtake-decode")
+    pending: deque[Future[list[Picture]]] = deque()
     try:
-        channels: list[_Channel] = []
-        submitted = 0
-        for turn in range(len(jobs)):
-            while submitted < len(jobs) and ahead.acquire(blocking=False):
-                channels.append(_Channel(waiting, stop))
-                # the workers notice when the consumer's work is cancelled
-                context = contextvars.copy_context()
-                pool.submit(context.run, work, jobs[submitted], channels[submitted])
-                submitted += 1
-            yield from channels[turn]
-            channels[turn] = _Channel(1, stop)  # frees the memory of the consumed one
-            ahead.release()
+        for job in jobs:
+            # the workers notice when the consumer's work is cancelled
+            pending.append(pool.submit(contextvars.copy_context().run, work, job))
+            # spans that are decoded and not yet consumed take memory
+            if len(pending) > workers:
+                yield from pending.popleft().result()
+        while pending:
+            yield from pending.popleft().result()
     finally:
-        stop.set()
         pool.shutdown(wait=True, cancel_futures=True)

@@ -89,11 +89,11 @@ class Renamed:
 
 
 def test_the_former_name_of_a_field_still_works():
-    assert overlay(Renamed(), {"length": 3}, source="a file") == Renamed(size=3)
+    assert overlay(Renamed(), Layer({"length": 3}, "a file")) == Renamed(size=3)
     with pytest.raises(ConfigError, match="did you mean 'size'"):
-        overlay(Renamed(), {"siz": 3, "": 4}, source="a file")
+        overlay(Renamed(), Layer({"siz": 3, "": 4}, "a file"))
     with pytest.raises(ConfigError, match="unknown key ''"):
-        overlay(Renamed(), {"": 4}, source="a file")
+        overlay(Renamed(), Layer({"": 4}, "a file"))
 
 
 @pytest.mark.parametrize(
