@@ -10,8 +10,11 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from support.checkout import reads_the_source
 
 ROOT = Path(__file__).parent.parent
+pytestmark = reads_the_source
+
 LINT = "from importlinter.cli import lint_imports; exit(lint_imports(no_cache=True))"
 
 

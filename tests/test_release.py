@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import release_check
 import yaml
+from support.checkout import reads_the_source
 
 from longtake.cli.serve import serve
 from longtake.errors import ModelError
@@ -77,6 +78,7 @@ def test_every_dependency_has_a_reason():
     assert set(re.findall(r"^\| `([\w-]+)` \|", listed, re.MULTILINE)) == needed
 
 
+@reads_the_source
 def test_the_dockerfile_copies_files_that_reach_it_and_runs_without_root():
     steps = (ROOT / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
