@@ -6,8 +6,6 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,7 +14,8 @@ import click
 
 from longtake import config
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, on_terminal, progress, say
+from longtake.cli.output import emit_json, progress, say
+from longtake.cli.probes import download_size, probed_chat, progress_bars, pull_weights, show_report
 from longtake.config import Settings
 from longtake.config.entries import PRESETS, LocalEntry, Preset
 from longtake.errors import ConfigError, LongtakeError, ModelError, unknown
@@ -24,17 +23,13 @@ from longtake.llm.catalog import (
     DOWNLOADS,
     HUB_MODELS,
     RECOMMENDED,
-    Download,
     ModelCatalog,
     is_listening,
     recommended,
     suggestions,
 )
-from longtake.llm.chat import Chat
-from longtake.llm.probe import ProbeReport
 from longtake.llm.probe import probe as ask
-from longtake.llm.pull import Progress as ShowProgress
-from longtake.llm.pull import pull_files, pull_model
+from longtake.llm.pull import pull_files
 from longtake.perception.cards import CARDS, WHISPER, EncoderCard, HubFiles
 from longtake.perception.encoders import card_folder
 from longtake.runner.assignment import ModelAssignment
@@ -256,63 +251,3 @@ def _show_rows(rows: list[dict[str, Any]]) -> None:
     width = max(len(row["name"]) for row in rows)
     for row in rows:
         click.echo(f"  {row['name']:{width}}  {row['where']:26}  {row['state']}".rstrip())
-
-
-def probed_chat(catalogue: ModelCatalog, name: str) -> Chat:
-    """The model itself, without retries or cached replies, or the one that it relies on."""
-    needed = catalogue.backend(name).needs(catalogue.opening(name))
-    return catalogue.bare(needed[0] if needed else name)
-
-
-def show_report(report: ProbeReport) -> None:
-    """Print what a probe found."""
-    words = {True: "yes", False: "no", None: "unknown"}
-    click.echo(f"{report.model}: {'reachable' if report.reachable else 'not reachable'}")
-    if not report.reachable:
-        return
-    found = {"JSON schema": f"{words[report.json_schema]}  {report.reply!r}"}
-    if report.form:
-        # how typed replies are asked for, and what became of the other ways
-        tried = [f"{way}: {verdict}" for way, verdict in report.verdicts.items()]
-        found["form"] = f"{report.form}  ({'; '.join(tried) or 'nothing else tried'})"
-        found["log-probs"] = "yes, one token" if report.letters else words[report.letters]
-    dropped = ": pictures are accepted and left out" if report.drops_pictures else ""
-    found["vision"] = f"{words[report.vision]}{dropped}"
-    found["context"] = str(report.context or "unknown")
-    found["latency"] = f"{report.seconds} s for a short reply"
-    if report.reading and report.writing:
-        found["speed"] = f"reads {report.reading:g}, writes {report.writing:g} tokens/s"
-    for name, value in found.items():
-        click.echo(f"  {name:<13}{value}")
-
-
-def pull_weights(name: str, settings: Settings, source: Path | None = None) -> Path:
-    """Download the weights of a language model, or copy those of the hub from a folder."""
-    with progress_bars() as begin:
-        return pull_model(name, settings, source=source, begin=begin)
-
-
-def download_size(name: str) -> str:
-    """How much 'models pull NAME' downloads, for people; empty for other models."""
-    known = DOWNLOADS.get(name) or HUB_MODELS.get(name)
-    return "" if known is None else f"{known.size / 1e9:.1f} GB"
-
-
-@contextmanager
-def progress_bars() -> Iterator[Callable[[Download], ShowProgress]]:
-    """Within the block, a bar on stderr for each download that is begun."""
-    # imported late: rich is slow to import, and few commands need it
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    console = Console(stderr=True)
-    with Progress(
-        *columns, TransferSpeedColumn(), console=console, disable=not on_terminal()
-    ) as bar:
-
-        def begin(download: Download) -> ShowProgress:
-            task = bar.add_task(download.file, total=download.size)
-            return lambda done, total: bar.update(task, completed=done, total=total)
-
-        yield begin

@@ -21,9 +21,9 @@ from click.shell_completion import get_completion_class
 from longtake import __version__
 from longtake._util import replacing, visible
 from longtake.cli.answers import PLAYERS
-from longtake.cli.models import download_size, probed_chat, pull_weights, show_report
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, on_terminal, progress, rows, say
+from longtake.cli.probes import download_size, probed_chat, pull_weights, show_report
 from longtake.config import Settings, user_config_file
 from longtake.config.entries import Preset
 from longtake.errors import ConfigError, ModelError
