@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -139,6 +139,11 @@ class Answer:
     nearest: tuple[Evidence, ...] = ()
     """Without an answer: the frames that a search for the question's words finds; no evidence."""
 
+    @property
+    def is_given(self) -> bool:
+        """Whether there is an answer at all."""
+        return self.status in GIVEN and bool(self.choice or self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -154,18 +159,15 @@ class Usage:
     cost: float | None = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        cost = None
-        if self.cost is not None and other.cost is not None:
-            cost = self.cost + other.cost
-        return Usage(
-            self.calls + other.calls,
-            self.tokens_in + other.tokens_in,
-            self.tokens_cached + other.tokens_cached,
-            self.tokens_out + other.tokens_out,
-            self.frames + other.frames,
-            self.seconds + other.seconds,
-            cost,
-        )
+        return Usage(*map(_sum, astuple(self), astuple(other)))
+
+    def __sub__(self, other: Usage) -> Usage:
+        before = [None if value is None else -value for value in astuple(other)]
+        return Usage(*map(_sum, astuple(self), before))
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return None if one is None or other is None else one + other
 
 
 @dataclass(frozen=True, slots=True)

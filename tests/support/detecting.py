@@ -124,7 +124,7 @@ class Detectives:
         return {"events": list(self.events)}
 
     def observe(self, times, options):
-        scene = int(times[0] // self.length)
+        scene = int(times[0] // self.length) if times else -1
         with self._lock:
             self.observed.append(scene)
         caption, more, missing = self.reports.get(scene, ("", True, ""))

@@ -102,7 +102,7 @@ def test_a_method_without_bounds_has_an_unknown_estimate(run, own, film_folder):
     code, out, err = run("compare", "--dry-run", *asked, "--method", "own_methods:Bare", "--json")
     estimates = json.loads(out)["estimates"]
     assert estimates[0] == {
-        **dict.fromkeys(("calls", "frames", "tokens_in", "tokens_out", "cost", "steps")),
+        **dict.fromkeys(("calls", "frames", "tokens_in", "tokens_out", "cost")),
         "method": "own_methods:Bare",
         "paid": True,  # what it costs is not known, so compare asks first
     }

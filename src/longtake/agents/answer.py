@@ -88,29 +88,19 @@ def guess(
 ) -> Guess:
     """The model's answer, with or without a reason; an abstention if no reply can be read."""
     if not question.options:
-        return _in_words(chat, prompt, question, reasoned, slots)
-    return _choose(chat, prompt, question, reasoned, slots)
-
-
-def _in_words(chat: Chat, prompt: str, question: Question, reasoned: bool, slots: Slots) -> Guess:
-    tell: type[ReasonedWords] | type[Words] = ReasonedWords if reasoned else Words
-    reply = ask(chat, prompt, tell, question=question, default=None, **slots)
+        form: type[BaseModel] = ReasonedWords if reasoned else Words
+    else:
+        # where only the letter counts, one token tells it
+        if not reasoned and chat.card.letters and _is_greedy(chat, slots):
+            odds = letter_odds(chat, prompt, question, **slots)
+            if odds:
+                return Guess(max(odds, key=odds.__getitem__), odds=odds)
+        form = ReasonedChoice if reasoned else Choice
+    reply = ask(chat, prompt, form, question=question, default=None, **slots)
     if reply is None:
         return Guess()
-    return Guess(None, reply.answer.strip(), getattr(reply, "reason", ""))
-
-
-def _choose(chat: Chat, prompt: str, question: Question, reasoned: bool, slots: Slots) -> Guess:
-    """The letter of an option, from one token where only the letter counts."""
-    if not reasoned and chat.card.letters and _is_greedy(chat, slots):
-        odds = letter_odds(chat, prompt, question, **slots)
-        if odds:
-            return Guess(max(odds, key=odds.__getitem__), odds=odds)
-    choose: type[ReasonedChoice] | type[Choice] = ReasonedChoice if reasoned else Choice
-    choice = ask(chat, prompt, choose, question=question, default=None, **slots)
-    if choice is None:
-        return Guess()
-    return Guess(choice.choice, "", getattr(choice, "reason", ""))
+    said = reply.model_dump()
+    return Guess(said.get("choice"), said.get("answer", "").strip(), said.get("reason", ""))
 
 
 def _is_greedy(chat: Chat, slots: Slots) -> bool:

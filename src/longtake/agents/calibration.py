@@ -19,7 +19,7 @@ from longtake.algorithms import passages
 from longtake.algorithms.calibration import log_odds, probability
 from longtake.errors import ConfigError
 from longtake.llm.structured.letters import normalized_text
-from longtake.types import GIVEN, Answer, Question
+from longtake.types import Answer, Question
 
 FILE = "calibration.json"
 """Name of the user's calibration, beside ``config.toml``."""
@@ -52,11 +52,6 @@ def vote_of(stage: str, answer: Answer, checked: Checked) -> Vote:
     stated = final.confidence if checked.changed else answer.confidence
     found = checked.supports > 0, checked.contradicts > 0
     return Vote(stage, final.choice, final.text, stated, *found)
-
-
-def is_given(answer: Answer) -> bool:
-    """Whether there is an answer at all."""
-    return answer.status in GIVEN and bool(answer.choice or answer.text)
 
 
 def grouped(votes: Sequence[Vote]) -> list[list[int]]:

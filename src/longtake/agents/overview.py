@@ -31,6 +31,7 @@ from longtake.algorithms.evidence import held, is_instruction
 from longtake.algorithms.partition import EventPartition
 from longtake.algorithms.speakers import speaker
 from longtake.algorithms.stretches import STEP, Talk
+from longtake.footage.look import captioned
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
 from longtake.prompts import Plain
@@ -132,11 +133,7 @@ def chapters_of(footage: Footage, spoken: Sequence[Line]) -> Sequence[Segment]:
 
 def everything(footage: Footage) -> list[tuple[str, Line]]:
     """What is said, shown and described, by sentence; speech is recognised now if need be."""
-    times = footage.times.tolist() if "captions" in footage.has else []
-    described = [
-        Line(Segment(time, time), text)
-        for time, text in zip(times, footage.captions(times), strict=True)
-    ]
+    described = captioned(footage, footage.times.tolist()) if "captions" in footage.has else []
     lines = [("speech", line) for line in utterances(footage.speech())]
     lines += [("onscreen", line) for line in legible(footage.onscreen())]
     lines += [("caption", line) for line in described]
@@ -366,16 +363,14 @@ def legible(lines: Sequence[Line]) -> list[Line]:
     screens: dict[float, str] = {}
     for line in lines:
         screens[line.segment.start] = f"{screens.get(line.segment.start, '')} {line.text}"
-    read = {start for start, text in screens.items() if _is_legible(text)}
-    return [line for line in lines if line.segment.start in read and _is_legible(line.text)]
-
-
-def _is_legible(text: str) -> bool:
-    # shorter words are often abbreviations
-    words = [word for word in lexical.content_words(text) if len(word) >= 4]
-    unknown = [word for word in words if word.isascii() and not lexical.is_known(word)]
-    # as in lookup: blurred print gives more unknown words, names give fewer
-    return len(text.strip()) > 1 and len(unknown) <= 1 / 3 * len(words)
+    misread = {start for start, text in screens.items() if lexical.is_misread(text)}
+    # single letters are misread shapes
+    whole = [line for line in lines if len(line.text.strip()) > 1]
+    return [
+        line
+        for line in whole
+        if line.segment.start not in misread and not lexical.is_misread(line.text)
+    ]
 
 
 def _short(text: str) -> str:

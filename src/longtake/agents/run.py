@@ -97,19 +97,21 @@ class Run:
     @property
     def names(self) -> Mapping[str, str]:
         """The name of the model in each role; agents appear as ``team.NAME``."""
-        roles = {role: chat.card.name for role, chat in self._models.items()}
-        return roles | {f"team.{agent.name}": agent.chat.card.name for agent in self.team}
+        return {key: chat.card.name for key, chat in self._by_key.items()}
 
     @property
     def chats(self) -> list[Chat]:
         """Every model of the run."""
-        return [*self._models.values(), *(agent.chat for agent in self.team)]
+        return list(self._by_key.values())
 
     @property
     def cards(self) -> Mapping[str, Mapping[str, Any]]:
         """Each model's card as plain data, by the keys of :attr:`names`."""
-        roles = {role: asdict(chat.card) for role, chat in self._models.items()}
-        return roles | {f"team.{agent.name}": asdict(agent.chat.card) for agent in self.team}
+        return {key: asdict(chat.card) for key, chat in self._by_key.items()}
+
+    @property
+    def _by_key(self) -> dict[str, Chat]:
+        return self._models | {f"team.{agent.name}": agent.chat for agent in self.team}
 
     @property
     def usage(self) -> Usage:
@@ -194,27 +196,11 @@ class StageRun(Run):
     @property
     def usage(self) -> Usage:
         """What this stage has used so far."""
-        return subtract(super().usage, self._before)
+        return super().usage - self._before
 
     def propose(self, answer: Answer, *, complete: bool = False) -> None:  # noqa: ARG002
         """Tell the whole run, which decides itself what is complete."""
         self._propose(answer)
-
-
-def subtract(after: Usage, before: Usage) -> Usage:
-    """What was used in between."""
-    cost = None
-    if after.cost is not None and before.cost is not None:
-        cost = after.cost - before.cost
-    return Usage(
-        after.calls - before.calls,
-        after.tokens_in - before.tokens_in,
-        after.tokens_cached - before.tokens_cached,
-        after.tokens_out - before.tokens_out,
-        after.frames - before.frames,
-        round(after.seconds - before.seconds, 3),
-        cost,
-    )
 
 
 def on_time(act: Callable[[], R], ledger: Ledger, stop: Stop, *, apart: bool) -> R:

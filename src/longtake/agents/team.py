@@ -10,9 +10,9 @@ import contextvars
 import json
 import threading
 import tomllib
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -128,62 +128,45 @@ def fanout(act: Callable[[T], R], items: Iterable[T], *, limit: int = 32) -> lis
     todo = list(items)
     if len(todo) <= 1 or limit <= 1:
         return [act(item) for item in todo]
-    return _Fan(act, todo).run(min(limit, len(todo)))
+    stop = Stop(stopping.get())
+    # one copy per item, since only one thread at a time can enter a context
+    waiting = deque((number, contextvars.copy_context()) for number in range(len(todo)))
+    results: dict[int, R] = {}
+    failures: list[BaseException] = []
 
+    def one(number: int) -> None:
+        stopping.set(stop)
+        stop.check()
+        results[number] = act(todo[number])
 
-class _Fan:
-    """One fan-out: its items, their results and the first failure."""
-
-    def __init__(self, act: Callable[[Any], Any], items: list[Any]) -> None:
-        self._act, self._items = act, items
-        self._stop = Stop(stopping.get())
-        self._results: list[Any] = [None] * len(items)
-        self._failure: BaseException | None = None
-        self._lock = threading.Lock()
-        self._order = iter(range(len(items)))
-        # one copy per item, since only one thread at a time can enter a context
-        self._contexts = [contextvars.copy_context() for _ in items]
-
-    def run(self, threads: int) -> list[Any]:
-        # daemon threads, so that Ctrl-C does not wait for calls that hang
-        workers = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
-        for worker in workers:
-            worker.start()
-        try:
-            for worker in workers:
-                worker.join()
-        except BaseException:
-            self._stop.set()
-            raise
-        finally:
-            self._stop.release()
-        if self._failure is not None:
-            raise self._failure
-        return self._results
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                number = next(self._order, None)
-                if number is None or self._failure is not None:
-                    return
+    def work() -> None:
+        while not failures:
             try:
-                self._results[number] = self._contexts[number].run(self._one, self._items[number])
-            except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
-                self._fail(error)
+                number, context = waiting.popleft()
+            except IndexError:
                 return
+            try:
+                context.run(one, number)
+            except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
+                failures.append(error)
+                stop.set()
 
-    def _one(self, item: Any) -> Any:
-        stopping.set(self._stop)
-        self._stop.check()
-        return self._act(item)
-
-    def _fail(self, error: BaseException) -> None:
-        with self._lock:
-            # a real failure replaces a cancellation, which is only its consequence
-            if self._failure is None or isinstance(self._failure, Cancelled):
-                self._failure = error
-        self._stop.set()
+    # daemon threads, so that Ctrl-C does not wait for calls that hang
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(min(limit, len(todo)))]
+    for worker in workers:
+        worker.start()
+    try:
+        for worker in workers:
+            worker.join()
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        stop.release()
+    if failures:
+        # a real failure comes before a cancellation, which is only its consequence
+        raise min(failures, key=lambda error: isinstance(error, Cancelled))
+    return [results[number] for number in range(len(todo))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,17 +188,6 @@ class Opinion:
     def vote(self) -> str | None:
         """What it counts for: the letter, or the normalised text, or nothing."""
         return self.choice or normalized_text(self.same_as or self.text) or None
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Peer scores as ``by_judge[judge][agent]``; judges without a readable reply are absent."""
-
-    by_judge: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-
-    def sums(self, agents: Sequence[str]) -> dict[str, int]:
-        """The sum of the scores each agent was given."""
-        return {agent: sum(given[agent] for given in self.by_judge.values()) for agent in agents}
 
 
 def tally(opinions: Sequence[Opinion]) -> Counter[str]:
@@ -259,45 +231,38 @@ def transcript(opinions: Sequence[Opinion]) -> list[str]:
     return lines
 
 
-def peer_scores(
-    agents: Sequence[Agent],
-    opinions: Sequence[Opinion],
-    question: Question,
-    *,
-    prompt: str = "shared/score",
-) -> Scores:
-    """Let every agent score every opinion from 1 to 10, its own included, from text alone."""
-    # the scores are for everybody who spoke, judges or not
-    names = [opinion.agent for opinion in opinions]
-    form = _score_form(names)
+def judge_all(
+    agents: Sequence[Agent], opinions: Sequence[Opinion], question: Question
+) -> list[Opinion]:
+    """The opinions with the sums of their scores.
+
+    Every agent scores every opinion from 1 to 10, its own included, from text alone. Judges without
+    a readable reply are left out.
+    """
+    # the scores are for everybody who spoke, judges or not; names can be anything
+    fields: dict[str, Any] = {
+        f"agent_{number}": (int, Field(ge=1, le=10, description=f"score of {opinion.agent}"))
+        for number, opinion in enumerate(opinions, start=1)
+    }
+    form: type[BaseModel] = create_model("Scores", **fields)
     lines = transcript(opinions)
 
-    def judge(agent: Agent) -> dict[str, int] | None:
-        card = ask(
+    def judge(agent: Agent) -> BaseModel | None:
+        return ask(
             agent.chat,
-            prompt,
+            "shared/score",
             form,
             name=Plain(agent.name),
             question=question,
             transcript=lines,
             default=None,
         )
-        if card is None:
-            return None
-        return {
-            name: getattr(card, f"agent_{number}") for number, name in enumerate(names, start=1)
-        }
 
-    cards = zip(agents, fanout(judge, agents), strict=True)
-    return Scores({agent.name: card for agent, card in cards if card is not None})
-
-
-def judge_all(
-    agents: Sequence[Agent], opinions: Sequence[Opinion], question: Question
-) -> list[Opinion]:
-    """The opinions with the sums of their peer scores."""
-    sums = peer_scores(agents, opinions, question).sums([opinion.agent for opinion in opinions])
-    return [replace(opinion, score=sums[opinion.agent]) for opinion in opinions]
+    cards = [card for card in fanout(judge, agents) if card is not None]
+    return [
+        replace(opinion, score=sum(getattr(card, field) for card in cards))
+        for opinion, field in zip(opinions, fields, strict=True)
+    ]
 
 
 def prune(
@@ -369,13 +334,3 @@ def by_meaning(chat: Chat, question: Question, opinions: Sequence[Opinion]) -> l
             number = in_words[place]
             compared[number] = replace(opinions[number], same_as=first)
     return compared
-
-
-def _score_form(names: Sequence[str]) -> type[BaseModel]:
-    """A reply type with one score per agent; fields are numbered because names can be anything."""
-    fields: dict[str, Any] = {
-        f"agent_{number}": (int, Field(ge=1, le=10, description=f"score of {name}"))
-        for number, name in enumerate(names, start=1)
-    }
-    form: type[BaseModel] = create_model("Scores", **fields)
-    return form

@@ -32,6 +32,7 @@ from longtake.algorithms.passages import SURE
 from longtake.algorithms.question_kinds import search_kind
 from longtake.algorithms.scope import scope
 from longtake.errors import BudgetSpent, ModelError
+from longtake.footage.look import captioned, likeness
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Card, Chat, Image, estimate, estimate_image
 from longtake.llm.structured.ask import ask
@@ -84,14 +85,12 @@ class Checked:
     """Whether the answer was reconsidered and is another one now."""
 
 
-def verify(answer: Answer, footage: Footage, question: Question, run: Run) -> Answer:
-    """The answer with verified citations; as it was if there is nothing to check or no budget."""
-    return check(answer, footage, question, run).answer
-
-
 def check(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
-    """The same, with what the check found."""
-    if answer.status not in GIVEN or not (answer.choice or answer.text):
+    """The answer with verified citations, and what the check found.
+
+    It is as it was if there is nothing to check or no budget.
+    """
+    if not answer.is_given:
         return Checked(answer)
     with step("verify"):
         try:
@@ -387,8 +386,8 @@ def named_in(reason: str, footage: Footage) -> list[Evidence]:
     times = [parse_time(text) for text in _CLOCK.findall(reason)]
     inside = [time for time in dict.fromkeys(times) if time < footage.duration]
     if "captions" in footage.has:
-        captions = zip(inside, footage.captions(inside), strict=True)
-        return [Evidence(Segment(time, time), "caption", text) for time, text in captions]
+        lines = captioned(footage, inside)
+        return [Evidence(line.segment, "caption", line.text) for line in lines]
     return [Evidence(Segment(time, time), "frame") for time in inside]
 
 
@@ -400,8 +399,7 @@ def ranked_lines(footage: Footage, about: str) -> list[Evidence]:
     if "captions" in footage.has:
         closeness = footage.embeddings() @ footage.encode([about])[0]
     else:
-        rows = footage.meanings([about, *(line.text for _, line in lines)])
-        closeness = rows[1:] @ rows[0]
+        closeness = likeness(footage, about, [line.text for _, line in lines])
     evidence = []
     for number in np.argsort(-closeness, kind="stable").tolist():
         source, line = lines[number]
@@ -428,9 +426,7 @@ def close_pictures(footage: Footage, proposal: Proposal) -> list[Evidence]:
 def sourced_lines(footage: Footage) -> list[tuple[str, Line]]:
     """Everything that can be read about the footage without new work, with where it comes from."""
     if "captions" in footage.has:
-        times = footage.times.tolist()
-        captions = zip(times, footage.captions(times), strict=True)
-        return [("caption", Line(Segment(time, time), text)) for time, text in captions]
+        return [("caption", line) for line in captioned(footage, footage.times.tolist())]
     speech, onscreen = footage.known_lines()
     return [("speech", line) for line in speech] + [("onscreen", line) for line in onscreen]
 

@@ -95,9 +95,7 @@ def held(answer: str, wanted: frozenset[str], text: str) -> float:
         return 0.0
     if passages.match(answer, text) >= passages.SURE:
         return 1.0
-    total = sum(lexical.idf(word) for word in wanted)
-    shared = sum(lexical.idf(word) for word in wanted & lexical.lemmas([text]))
-    return shared / total if total else 0.0
+    return _share(wanted, text) if wanted else 0.0
 
 
 def contradicts(answer: str, cited: str, question: str = "") -> str | None:

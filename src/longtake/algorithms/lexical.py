@@ -150,6 +150,15 @@ def is_known(word: str) -> bool:
     return idf(word) != UNKNOWN_IDF
 
 
+def is_misread(text: str) -> bool:
+    """Whether print was misread: it consists largely of words that no English text holds."""
+    # shorter words are often abbreviations
+    words = [word for word in content_words(text) if len(word) >= 4]
+    unknown = [word for word in words if word.isascii() and not is_known(word)]
+    # blurred print gives this many unknown words; names give fewer
+    return len(unknown) > 1 / 3 * len(words)
+
+
 @lru_cache(maxsize=65536)
 def idf(word: str) -> float:
     """IDF(t) = clip((9 − zipf(t)) / 4, 0, 2), or 1.5 for unknown words.

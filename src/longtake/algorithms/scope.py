@@ -37,7 +37,7 @@ def scope(text: str, duration: float) -> Segment | None:
     """
     start, end = 0.0, duration
     for pattern, reader in _READERS:
-        for match in pattern.finditer(text):
+        for match in re.finditer(pattern, text, re.IGNORECASE):
             begin, stop = reader(match, duration)
             start, end = max(start, begin), min(end, stop)
     empty = end - start <= 0
@@ -60,31 +60,19 @@ def _number(text: str) -> float:
     return 3.0 if text.endswith("few") else float(text)  # "few" or "a few"
 
 
-def _end(_: re.Match[str], duration: float) -> tuple[float, float]:
-    return duration * (1 - END_SHARE), duration
-
-
-def _beginning(_: re.Match[str], duration: float) -> tuple[float, float]:
-    return 0.0, duration * END_SHARE
-
-
-def _middle(_: re.Match[str], duration: float) -> tuple[float, float]:
-    return duration / 3, duration * 2 / 3
-
-
 def _part(match: re.Match[str], duration: float) -> tuple[float, float]:
     length = duration * _PARTS[match["part"].lower()]
     # "second" is the last of two, and the middle one of three
     if match["which"].lower() == "second" and match["part"].lower() != "half":
         return _beyond(match, length, 2 * length, duration)
-    return _outermost(match, length, duration)
+    return _outermost(match, duration, length)
 
 
-def _outer(match: re.Match[str], duration: float) -> tuple[float, float]:
-    return _outermost(match, _number(match["count"]) * _SECONDS[match["unit"].lower()], duration)
-
-
-def _outermost(match: re.Match[str], length: float, duration: float) -> tuple[float, float]:
+def _outermost(
+    match: re.Match[str], duration: float, length: float | None = None
+) -> tuple[float, float]:
+    if length is None:
+        length = _number(match["count"]) * _SECONDS[match["unit"].lower()]
     if match["which"].lower() in _LATE:
         return _beyond(match, duration - length, duration, duration)
     return _beyond(match, 0.0, length, duration)
@@ -121,10 +109,6 @@ def _moment(match: re.Match[str]) -> float:
     return _number(match["minute"]) * 60
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
 _WHEN = (
     rf"(?:(?:the\s+)?minute\s+(?P<minute>\d+)|(?:the\s+)?(?P<clock>{SHORT_CLOCK})(?:\s+mark)?)\b"
 )
@@ -152,13 +136,13 @@ _BETWEEN = (
     rf"|(?P<from>{SHORT_CLOCK}){_UP_TO}(?P<to>{SHORT_CLOCK}))\b"
 )
 
-_READERS: list[tuple[re.Pattern[str], Reader]] = [
-    (_compile(_END), _end),
-    (_compile(_BEGINNING), _beginning),
-    (_compile(_MIDDLE), _middle),
-    (_compile(_PART), _part),
-    (_compile(_OUTER), _outer),
-    (_compile(_SINCE), _since),
-    (_compile(_AT), _at),
-    (_compile(_BETWEEN), _between),
+_READERS: list[tuple[str, Reader]] = [
+    (_END, lambda _, duration: (duration * (1 - END_SHARE), duration)),
+    (_BEGINNING, lambda _, duration: (0.0, duration * END_SHARE)),
+    (_MIDDLE, lambda _, duration: (duration / 3, duration * 2 / 3)),
+    (_PART, _part),
+    (_OUTER, _outermost),
+    (_SINCE, _since),
+    (_AT, _at),
+    (_BETWEEN, _between),
 ]

@@ -34,9 +34,19 @@ def look_at(footage: Footage, rows: Sequence[int], *, pictures: bool = True) -> 
     if "captions" not in footage.has:
         frames = footage.at(times) if pictures else []
         return Look(tuple(rows), frames=tuple(frames))
+    return Look(tuple(rows), captions=tuple(captioned(footage, times)))
+
+
+def captioned(footage: Footage, times: Sequence[float]) -> list[Line]:
+    """The captions at the given times of footage that is made of captions."""
     captions = zip(times, footage.captions(times), strict=True)
-    lines = [Line(Segment(time, time), text) for time, text in captions]
-    return Look(tuple(rows), captions=tuple(lines))
+    return [Line(Segment(time, time), text) for time, text in captions]
+
+
+def likeness(footage: Footage, text: str, others: Sequence[str]) -> NDArray[np.float32]:
+    """How close each of some texts is in meaning to another text."""
+    rows = footage.meanings([text, *others])
+    return np.asarray(rows[1:] @ rows[0], np.float32)
 
 
 def look_closely(footage: Footage, segment: Segment, max_frames: int) -> Look:
@@ -133,8 +143,7 @@ def _by_moment(footage: Footage, text: str, lines: list[Line]) -> NDArray[np.flo
     """Closeness in meaning of the best line at each moment; NaN where there is no line."""
     # subtitles and signs repeat; each distinct text is encoded once
     texts = list(dict.fromkeys(line.text for line in lines))
-    rows = footage.meanings([text, *texts])
-    closeness = dict(zip(texts, (rows[1:] @ rows[0]).tolist(), strict=True))
+    closeness = dict(zip(texts, likeness(footage, text, texts).tolist(), strict=True))
     scores = np.full(len(footage.times), np.nan, np.float32)
     for line in lines:
         rows_of_line = _rows(footage, line)

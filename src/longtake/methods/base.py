@@ -27,8 +27,6 @@ class Bounds:
     prompt_words: int
     """Words in all prompts together, without the pictures."""
     reply_words: int
-    steps: int
-    """Calls that run one after another: if each takes s seconds, a run takes ``steps × s``."""
     letters: int = 0
     """Calls, of these, that ask for a letter alone: they are made twice if the model turns out not
     to tell the probabilities of its tokens."""

@@ -52,8 +52,6 @@ class Estimate:
     tokens_out: int | None
     cost: float | None
     """US dollars; ``None`` if a price or the number of tokens is unknown."""
-    steps: int | None
-    """Calls that run one after another."""
     paid: bool
     """Whether the question may cost money: some model has a price above zero or no known price."""
 
@@ -68,19 +66,18 @@ def estimate(
         # models that are free stay free, however often they are called
         free = _cost(chats, 1, 1) == 0
         cost = 0.0 if free else None
-        return Estimate(registered_name(method), None, None, None, None, cost, None, paid=not free)
+        return Estimate(registered_name(method), None, None, None, None, cost, paid=not free)
     picture = max((_picture(chat.card) for chat in chats), default=0)
     # each call repeats the question and the form of the reply
     per_call = FORM_TOKENS + _beyond_words(question)
     written = bounds.prompt_words * TOKENS_PER_WORD + bounds.calls * per_call
-    calls, frames, steps = bounds.calls, bounds.frames, bounds.steps
+    calls, frames = bounds.calls, bounds.frames
     tokens_out = round(bounds.reply_words * TOKENS_PER_WORD)
     if bounds.letters and any(chat.card.letters for chat in chats):
         # asked for by log-probability and then, where there is none, in words
         calls, frames = calls + bounds.letters, frames + bounds.letter_frames
         written *= calls / bounds.calls
         tokens_out += bounds.letters
-        steps += bounds.letters
     # a clip at the film's own rate has more frames than were chosen
     clips = [chat.card.clip_frames for chat in chats if chat.card.show == "video"]
     frames += calls * max(clips, default=0) if frames else 0
@@ -100,7 +97,6 @@ def estimate(
         tokens_in,
         tokens_out,
         cost,
-        steps + CHECK_CALLS * check,
         paid=cost is None or cost > 0,
     )
 
@@ -114,7 +110,6 @@ def total(name: str, estimates: Sequence[Estimate]) -> Estimate:
         tokens_in=_sum([each.tokens_in for each in estimates]),
         tokens_out=_sum([each.tokens_out for each in estimates]),
         cost=_sum([each.cost for each in estimates]),
-        steps=_sum([each.steps for each in estimates]),
         paid=any(each.paid for each in estimates),
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 from longtake import prompts, registry
 from longtake._util.cancellation import Cancelled, Stop, stopping
 from longtake.agents import calibration
-from longtake.agents.calibration import FILE, Fit, footage_kind, is_given, leader, vote_of
+from longtake.agents.calibration import FILE, Fit, footage_kind, leader, vote_of
 from longtake.agents.run import Agent, Run, may_end, on_time, settle
 from longtake.agents.team import open_team
 from longtake.agents.verify import Checked, mention_disagreement, with_nearest_frames
@@ -322,7 +322,7 @@ def solve(
             checked = check_answer(answer, footage, question, run)
         vote = vote_of(name, answer, checked)
         final = with_option_text(checked.answer, question)
-        if not is_given(final):
+        if not final.is_given:
             return final
         events.note(events.SIGNALS, **asdict(vote), footage=footage_kind(footage.has))
         if fit is None:

@@ -10,11 +10,11 @@ from longtake.agents.verify import (
     MOST,
     Candidate,
     Proposal,
+    check,
     gather,
     likeliest,
     numbered,
     redirected,
-    verify,
 )
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Reply, images
@@ -42,7 +42,7 @@ def shown_in_check(answer, footage, usage=ONE_PICTURE):
     chat = ScriptedChat([Reply("", usage=usage), nothing], card=CARD)
     run = Run({"vlm": chat})
     run["vlm"].complete([], CARD.options)
-    verify(answer, footage, QUESTION, run)
+    check(answer, footage, QUESTION, run)
     return [image.time for image in images(chat.asked[-1][0])]
 
 

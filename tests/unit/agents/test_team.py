@@ -12,9 +12,9 @@ from longtake.agents.team import (
     Opinion,
     by_meaning,
     group_answers,
+    judge_all,
     majority,
     open_team,
-    peer_scores,
     read_team,
     tally,
     transcript,
@@ -122,9 +122,8 @@ def test_an_unreadable_judge_is_left_out_of_the_sum() -> None:
         Agent("cid", ScriptedChat(["all great!", '{"agent_1": 11, "agent_2": 5}', "12"])),
     ]
     with listening() as heard:
-        scores = peer_scores(agents, [Opinion("ann", "A"), Opinion("bob", "B")], QUESTION)
-    assert scores.sums(["ann", "bob"]) == {"ann": 11, "bob": 13}
-    assert set(scores.by_judge) == {"ann", "bob"}
+        judged = judge_all(agents, [Opinion("ann", "A"), Opinion("bob", "B")], QUESTION)
+    assert [opinion.score for opinion in judged] == [11, 13]
     assert len(heard.notes("default_taken")) == 1
 
 

@@ -14,12 +14,12 @@ from longtake.agents.verify import (
     Proposal,
     affordable,
     by_overlap,
+    check,
     close_pictures,
     gather,
     mention_disagreement,
     ranked_lines,
     stating,
-    verify,
     with_extent,
     with_nearest_frames,
 )
@@ -78,7 +78,7 @@ def number_of(messages, what):
 
 def test_only_support_is_cited_in_the_order_the_model_gives(footage):
     chat = ScriptedChat(lambda messages, _: marks([number_of(messages, "[00:01:10]")]))
-    checked = verify(ANSWER, footage, QUESTION, Run({"llm": chat}))
+    checked = check(ANSWER, footage, QUESTION, Run({"llm": chat})).answer
     assert checked.status == "answered"
     # the moment lasts at least two seconds
     assert checked.evidence == (replace(DOG, segment=Segment(69.5, 71.5)),)
@@ -87,7 +87,7 @@ def test_only_support_is_cited_in_the_order_the_model_gives(footage):
 
 def test_an_answer_that_nothing_supports_stands_marked_and_uncited(footage):
     run = Run({"llm": ScriptedChat([marks()])})
-    checked = verify(ANSWER, footage, QUESTION, run)
+    checked = check(ANSWER, footage, QUESTION, run).answer
     assert (checked.status, checked.choice, checked.evidence) == ("unsupported", "B", ())
     assert checked.confidence == 0.45
     assert run.usage.calls == 1
@@ -95,24 +95,24 @@ def test_an_answer_that_nothing_supports_stands_marked_and_uncited(footage):
 
 def test_a_contradiction_is_considered_once_and_may_change_the_answer(footage):
     replies = iter([marks(contradicts=[1]), json.dumps({"reason": "now I see", "choice": "A"})])
-    checked = verify(ANSWER, footage, QUESTION, Run({"llm": ScriptedChat(replies)}))
+    checked = check(ANSWER, footage, QUESTION, Run({"llm": ScriptedChat(replies)})).answer
     assert (checked.choice, checked.status) == ("A", "answered")
     assert len(checked.evidence) == 1
     same = iter([marks(contradicts=[1]), json.dumps({"reason": "no", "choice": "B"})])
-    checked = verify(ANSWER, footage, QUESTION, Run({"llm": ScriptedChat(same)}))
+    checked = check(ANSWER, footage, QUESTION, Run({"llm": ScriptedChat(same)})).answer
     assert (checked.choice, checked.status) == ("B", "unsupported")
 
 
 def test_support_outweighs_a_contradiction_by_the_same_moment(footage):
     run = Run({"llm": ScriptedChat([marks([1], [1])])})
-    assert verify(ANSWER, footage, QUESTION, run).status == "answered"
+    assert check(ANSWER, footage, QUESTION, run).answer.status == "answered"
     assert run.usage.calls == 1
 
 
 def test_marks_that_cannot_be_read_are_replaced_by_the_overlap_of_words(footage):
     run = Run({"llm": ScriptedChat(["?", "?", "?", "?"])})
     evidence = Evidence(Segment(9, 12), "speech", "and then the dog came in")
-    checked = verify(Answer("B", "the dog", evidence=(CAT, evidence)), footage, QUESTION, run)
+    checked = check(Answer("B", "the dog", evidence=(CAT, evidence)), footage, QUESTION, run).answer
     assert checked.evidence == (evidence,)
 
 
@@ -123,37 +123,37 @@ def test_a_model_that_marks_everything_is_not_believed(footage):
 
     said = Evidence(Segment(9, 12), "speech", "and then the dog came in")
     answer = Answer("B", "the dog", evidence=(CAT, said))
-    checked = verify(answer, footage, QUESTION, Run({"llm": ScriptedChat(everything)}))
+    checked = check(answer, footage, QUESTION, Run({"llm": ScriptedChat(everything)})).answer
     assert checked.evidence == (said,)  # by the overlap of words
 
 
 @pytest.mark.parametrize("number", [0, -1, 99])
 def test_numbers_that_are_not_listed_name_nothing(footage, number):
     run = Run({"llm": ScriptedChat([marks([number])])})
-    assert verify(ANSWER, footage, QUESTION, run).status == "unsupported"
+    assert check(ANSWER, footage, QUESTION, run).answer.status == "unsupported"
 
 
 def test_what_a_failing_model_did_not_judge_is_cited_only_if_it_holds_the_answer(footage):
     said = Evidence(Segment(9, 12), "speech", "and then the dog came in")
     answer = Answer("B", "the dog", evidence=(CAT, said))
     broken = [ModelError("m", "unavailable", "gone")]
-    checked = verify(answer, footage, QUESTION, Run({"llm": ScriptedChat(broken)}))
+    checked = check(answer, footage, QUESTION, Run({"llm": ScriptedChat(broken)})).answer
     assert (checked.choice, checked.evidence) == ("B", (said,))
     half = iter([marks(contradicts=[1]), *broken])
-    checked = verify(ANSWER, footage, QUESTION, Run({"llm": ScriptedChat(half)}))
+    checked = check(ANSWER, footage, QUESTION, Run({"llm": ScriptedChat(half)})).answer
     assert (checked.choice, checked.status, checked.evidence) == ("B", "unsupported", ())
 
 
 def test_a_check_without_budget_never_loses_the_answer(footage):
     spent = Run({"llm": ScriptedChat([marks()])}, budget=BudgetSettings(tokens=10))
-    assert verify(ANSWER, footage, QUESTION, spent) == ANSWER
+    assert check(ANSWER, footage, QUESTION, spent).answer == ANSWER
 
 
 @pytest.mark.parametrize("status", ["abstained", "budget_spent"])
 def test_what_is_no_answer_is_not_checked(footage, status):
     answer = Answer(status=status)
     run = Run({"llm": ScriptedChat([])})
-    assert verify(answer, footage, QUESTION, run) is answer
+    assert check(answer, footage, QUESTION, run).answer is answer
 
 
 def test_candidates_are_apart_and_cited_moments_lead(footage):
@@ -239,7 +239,7 @@ def test_a_line_with_another_number_contradicts_whatever_the_model_marks():
         return '{"choice": "B"}' if asked_again else marks([number_of(messages, "4471")])
 
     answer = Answer("A", "8829", "", 0.8, (cited,))
-    checked = verify(answer, footage, question, Run({"llm": ScriptedChat(reply)}))
+    checked = check(answer, footage, question, Run({"llm": ScriptedChat(reply)})).answer
     assert checked.choice == "B"
     assert {"4471" in each.text for each in checked.evidence} == {True}
 

@@ -13,7 +13,7 @@ from unit.lab.asking import fields, model, reply, shown, spoken_in
 
 from longtake._util.timecode import clock
 from longtake.agents.run import Agent
-from longtake.agents.team import Opinion, group_answers, peer_scores
+from longtake.agents.team import Opinion, group_answers, judge_all
 from longtake.agents.tools import tool, use_tools
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
@@ -230,8 +230,8 @@ def test_peers_are_scored_by_what_supports_their_answer():
         Opinion("liar", wrong, "", good),
     ]
     agents = [Agent(opinion.agent, SHARP) for opinion in opinions]
-    sums = peer_scores(agents, opinions, asked.question).sums(["seer", "guesser", "liar"])
-    assert sums["seer"] > sums["liar"] > sums["guesser"]
+    seer, guesser, liar = (each.score for each in judge_all(agents, opinions, asked.question))
+    assert seer > liar > guesser
 
 
 def test_same_meaning():

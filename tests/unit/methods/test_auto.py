@@ -10,8 +10,7 @@ from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, ModelError
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card
-from longtake.methods.auto.method import Auto
-from longtake.methods.auto.plan import frames_of, obstacle
+from longtake.methods.auto.method import Auto, frames_of, obstacle
 from longtake.methods.base import FULL, SMALL, name_of
 from longtake.methods.baselines.method import closest_moments, in_turns
 from longtake.methods.lookup.method import Lookup

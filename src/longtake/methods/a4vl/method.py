@@ -412,14 +412,12 @@ class A4VL:
         judging, refining, grouping = answers - 1, answers - m, (m - 1) * open_ended
         calls = previews + 2 * answers + judging + refining + grouping + self.summarise
         question_words = words([question.text, *question.options])
-        first = 2 if self.gate else 1
         letters = 0 if self.reason_first or open_ended else answers
         return Bounds(
             calls=calls,
             frames=previews * self.n1(duration) + 2 * answers * self.n2(duration),
             prompt_words=calls * (question_words + 140) + (judging + refining) * m * 80,
             reply_words=calls * 60,
-            steps=first + 2 * m + 2 * (m - 1) + grouping + self.summarise,
             letters=letters,
             letter_frames=letters * self.n2(duration),
         )

@@ -14,7 +14,7 @@ from longtake.agents.answer import SPOKEN, guess, length, shown_to
 from longtake.agents.run import Run
 from longtake.algorithms import sampling
 from longtake.errors import check_least
-from longtake.footage.look import Look, look_at
+from longtake.footage.look import Look, captioned, look_at
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
 from longtake.prompts import phrase
@@ -52,8 +52,7 @@ class Uniform:
         slots = {"length": length(footage), **_reply_slots(self.reason)}
         if "captions" in footage.has:
             # the captions stand in for pictures, so that text models can be compared
-            captions = zip(times, footage.captions(times), strict=True)
-            notes = [Line(Segment(time, time), caption) for time, caption in captions]
+            notes = captioned(footage, times)
             answer = guess(run["vlm"], "baselines/captions", question, seen=notes, **slots)
             evidence = [Evidence(note.segment, "caption", note.text) for note in notes]
         else:
@@ -71,7 +70,7 @@ class Uniform:
         spoken = round(SPOKEN * min(duration, 2 * REACH * self.frames)) if self.subtitles else 0
         prompt_words = words([question.text, *question.options]) + 120 + spoken
         letters = int(bool(question.options) and not self.reason)
-        return Bounds(1, self.frames, prompt_words, 120, 1, letters, letters * self.frames)
+        return Bounds(1, self.frames, prompt_words, 120, letters, letters * self.frames)
 
 
 @dataclass(frozen=True)
@@ -112,9 +111,7 @@ class Search:
         """One call."""
         question_words = words([question.text, *question.options])
         prompt_words = question_words + 120 + 20 * self.lines
-        return Bounds(
-            calls=1, frames=self.frames, prompt_words=prompt_words, reply_words=120, steps=1
-        )
+        return Bounds(1, self.frames, prompt_words, 120)
 
 
 @dataclass(frozen=True)
@@ -139,7 +136,7 @@ class Blind:
         """One call."""
         prompt_words = words([question.text, *question.options]) + 100
         letters = int(bool(question.options) and not self.reason)
-        return Bounds(1, 0, prompt_words, 120, 1, letters)
+        return Bounds(1, 0, prompt_words, 120, letters)
 
 
 def _reply_slots(reasoned: bool) -> dict[str, Any]:

@@ -84,6 +84,7 @@ from longtake.algorithms.scope import scope
 from longtake.algorithms.speakers import by_speaker, speaker, speakers
 from longtake.algorithms.stretches import Talk
 from longtake.errors import ModelError, check_least
+from longtake.footage.look import likeness
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ALL, ask
 from longtake.methods.base import SMALL, Bounds, words
@@ -313,7 +314,6 @@ class Lookup:
             frames=0,
             prompt_words=max(prompt_words, parts * (question_words + self.max_words + 120)),
             reply_words=max(2 * 150, parts * 50),
-            steps=2,
         )
 
     def moments(
@@ -595,8 +595,8 @@ def closest(
     if not inside:
         return []
     keywords = lexical.lemmas([question])
-    rows = footage.meanings([question, *(line.text for line in inside)])
-    scores = dict(zip(inside, (rows[1:] @ rows[0]).tolist(), strict=True))
+    meanings = likeness(footage, question, [line.text for line in inside])
+    scores = dict(zip(inside, meanings.tolist(), strict=True))
     for line in inside:
         shared = keywords & lexical.lemmas([line.text])
         scores[line] += 0.1 * sum(map(lexical.idf, sorted(shared)))
@@ -715,13 +715,7 @@ def screens(lines: Sequence[Line]) -> list[Passage]:
 
 def is_misread(passage: Passage) -> bool:
     """Whether a long screen consists of words that no English text holds."""
-    if len(passage.lines) <= SHORT_SCREEN:
-        return False
-    # shorter words are often abbreviations
-    words = [word for word in lexical.content_words(passage.text) if len(word) >= 4]
-    unknown = [word for word in words if word.isascii() and not lexical.is_known(word)]
-    # blurred print gives this many unknown words; names give fewer
-    return len(unknown) > 1 / 3 * len(words)
+    return len(passage.lines) > SHORT_SCREEN and lexical.is_misread(passage.text)
 
 
 def _prolonged(passage: Passage, screen: Sequence[Line]) -> Passage:
@@ -820,8 +814,7 @@ def excerpt(footage: Footage, question: str, passage: Passage) -> Passage:
     """
     if passage.source != "onscreen" or len(passage.lines) <= SHORT_SCREEN:
         return passage
-    rows = footage.meanings([question, *(line.text for line in passage.lines)])
-    closest = int(np.argmax(rows[1:] @ rows[0]))
+    closest = int(np.argmax(likeness(footage, question, [line.text for line in passage.lines])))
     first = min(max(0, closest - SHORT_SCREEN // 2), len(passage.lines) - SHORT_SCREEN)
     return replace(passage, lines=passage.lines[first : first + SHORT_SCREEN])
 

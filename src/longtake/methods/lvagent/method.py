@@ -473,8 +473,7 @@ class LVAgent:
         view = self.blank_frames
         if self.perception:
             view = max(self.chunks * self.frames_per_chunk, self.global_frames)
-        several = sum(n > 1 for n in seats)  # rounds with more than one agent
-        grouping = several * (not question.options)
+        grouping = sum(n > 1 for n in seats) * (not question.options)
         judging = sum(n for n in seats if n > 1) if self.reflection else 0
         decides = self.reflection and self.discussion == "decide_by_agent" and seats[-1] > 1
         deciding = per_turn * decides
@@ -485,14 +484,12 @@ class LVAgent:
         question_words = words([question.text, *question.options]) + 170
         prompt_words = question_words + most_spoken(duration, self.subtitle_words)
         remembered = (judging + keys + deciding) * turns * (reply + 12)
-        waiting = len(seats) * (per_turn + self.perception) + self.perception
         letters = (turns + decides) if question.options else 0
         return Bounds(
             calls=calls,
             frames=previews + (turns * per_turn + deciding) * view,
             prompt_words=calls * prompt_words + remembered,
             reply_words=calls * reply,
-            steps=waiting + several * self.reflection + grouping + deciding,
             letters=letters,
             letter_frames=letters * view,
         )

@@ -158,7 +158,7 @@ class Grounding:
                 # scoring again in the same way would repeat the report, at a call per minute
                 instruction = choice.instruction or instruct
                 if instruction not in scored_for and len(scored_for) < self.max_scorings:
-                    claims = Scoring(self, footage, question, instruction, run).claims()
+                    claims = self.scored(footage, question, instruction, run)
                     _tell("vlm_score", {"scoring_instruction": instruction}, claims)
                     report = tuple(_report("vlm_score", claims, run, self.report_share))
                     return HistoryEntry(GROUNDING, instruct, report, scored_for=instruction)
@@ -182,6 +182,39 @@ class Grounding:
         claims = [GroundedClip(clips[index], round(float(closeness[index]), 3)) for index in best]
         _tell("retrieve", {"cue": cue}, claims)
         return claims
+
+    def scored(
+        self, footage: Footage, question: Question, instruction: str, run: Run
+    ) -> list[GroundedClip]:
+        """Every clip with a score of at least ``least_score``, best first; ties go by time."""
+
+        def score(clip: Segment) -> GroundedClip | None:
+            rows = rows_within(footage, clip)
+            chosen = rows[sampling.uniform(len(rows), self.scored_frames)]
+            reply = ask(
+                run["vlm"],
+                "symphony/score",
+                ScoreReply,
+                default=None,
+                question=question,
+                instruction=instruction,
+                clip=clip,
+                **shown_to(footage, look_at(footage, chosen.tolist())),
+            )
+            if reply is None:
+                note("clip_not_scored", start=clip.start, end=clip.end)
+                return None
+            texts = [text for text in (reply.caption, reply.reason) if text]
+            return GroundedClip(clip, reply.score, " ".join(texts))
+
+        # a clip whose score cannot be read is left out
+        clips = cut(footage.duration, self.scored_seconds)
+        claims = [claim for claim in fanout(score, clips) if claim is not None]
+        # the trace shows every score, also those that are not returned
+        values = dict(sorted((claim.segment, claim.score) for claim in claims))
+        note_scores(f"vlm_score: {instruction}", values, values.values())
+        kept = [claim for claim in claims if claim.score >= self.least_score]
+        return sorted(kept, key=lambda claim: (-claim.score, claim.segment))
 
 
 # only "at 3:16" is a time of the film; "John 3:16" and "the clock shows 3:16" are not
@@ -240,15 +273,15 @@ def _line(claim: GroundedClip) -> str:
     return phrase("symphony", "claim_told", clip=claim.segment, score=score, told=claim.description)
 
 
-def named_stretches(text: str, duration: float, *, around: float = 30.0) -> list[Segment]:
-    """The stretches that a question names by the clock: ranges, else ``around`` single moments.
+def named_stretches(text: str, duration: float) -> list[Segment]:
+    """The stretches that a question names by the clock: ranges, else a minute around moments.
 
     A time counts after "at", "from", "between" or "until", and if the film is that long.
     """
     ranges = [(parse_time(a), parse_time(b)) for a, b in _RANGE.findall(text)]
     if not ranges:
         moments = [parse_time(moment) for moment in _MOMENT.findall(text)]
-        ranges = [(moment - around, moment + around) for moment in moments if moment < duration]
+        ranges = [(moment - 30.0, moment + 30.0) for moment in moments if moment < duration]
     # a range may be written backwards, or reach beyond the film
     inside = [(max(0.0, min(pair)), min(duration, max(pair))) for pair in ranges]
     return [Segment(start, end) for start, end in inside if end > start]
@@ -263,48 +296,6 @@ def _tell(tool: str, arguments: dict[str, Any], claims: Sequence[GroundedClip]) 
     emit(ToolCalled(name=tool, arguments=arguments, result="\n".join(lines)))
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """Scores the clips of one film by one instruction."""
-
-    settings: Grounding
-    footage: Footage
-    question: Question
-    instruction: str
-    run: Run
-
-    def claims(self) -> list[GroundedClip]:
-        """Every clip with a score of at least ``least_score``, best first; ties go by time."""
-        clips = cut(self.footage.duration, self.settings.scored_seconds)
-        # a clip whose score cannot be read is left out
-        claims = [claim for claim in fanout(self.score_clip, clips) if claim is not None]
-        # the trace shows every score, also those that are not returned
-        values = dict(sorted((claim.segment, claim.score) for claim in claims))
-        note_scores(f"vlm_score: {self.instruction}", values, values.values())
-        kept = [claim for claim in claims if claim.score >= self.settings.least_score]
-        return sorted(kept, key=_best_first)
-
-    def score_clip(self, clip: Segment) -> GroundedClip | None:
-        """Show a clip to the model and read its score."""
-        rows = rows_within(self.footage, clip)
-        chosen = rows[sampling.uniform(len(rows), self.settings.scored_frames)]
-        reply = ask(
-            self.run["vlm"],
-            "symphony/score",
-            ScoreReply,
-            default=None,
-            question=self.question,
-            instruction=self.instruction,
-            clip=clip,
-            **shown_to(self.footage, look_at(self.footage, chosen.tolist())),
-        )
-        if reply is None:
-            note("clip_not_scored", start=clip.start, end=clip.end)
-            return None
-        texts = [text for text in (reply.caption, reply.reason) if text]
-        return GroundedClip(clip, reply.score, " ".join(texts))
-
-
 def cut(duration: float, seconds: float) -> list[Segment]:
     """Cut the film into clips of equal length; a remainder under half a clip joins the last one."""
     # rounded to whole clips: a clip of a few seconds would cost a call and show little
@@ -312,7 +303,3 @@ def cut(duration: float, seconds: float) -> list[Segment]:
     starts = [number * seconds for number in range(count)]
     ends = [min(start + seconds, duration) for start in starts[:-1]]
     return [Segment(start, end) for start, end in zip(starts, [*ends, duration], strict=True)]
-
-
-def _best_first(claim: GroundedClip) -> tuple[float, Segment]:
-    return -claim.score, claim.segment

@@ -36,7 +36,7 @@ from longtake._util.timecode import CLOCK, parse_time
 from longtake.agents.answer import SPOKEN, Guess, guess, in_words, length
 from longtake.agents.run import AGENT_ROLES, Run
 from longtake.errors import check_least
-from longtake.footage.look import cite, look_at
+from longtake.footage.look import cite, likeness, look_at
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
 from longtake.llm.structured.letters import read_letter
@@ -278,9 +278,6 @@ class Symphony:
             frames=sent * perception.max_tool_calls * perception.most_frames + scored_frames,
             prompt_words=calls * (question_words + 250) + reports + sent * spoken,
             reply_words=calls * 80,
-            steps=self.max_steps * 2
-            + sent * (2 * perception.max_tool_calls + 1)
-            + self.max_reflections,
         )
 
 
@@ -321,7 +318,6 @@ def closest(footage: Footage, quoted: Sequence[Evidence], about: str) -> list[Ev
     """The quoted lines closest in meaning to the answer."""
     if not quoted:
         return []
-    rows = footage.meanings([about, *(line.text for line in quoted)])
-    closeness = rows[1:] @ rows[0]
+    closeness = likeness(footage, about, [line.text for line in quoted])
     best = np.argsort(-closeness, kind="stable")[:CITED].tolist()
     return [replace(quoted[index], score=round(float(closeness[index]), 4)) for index in best]

@@ -33,12 +33,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from longtake.agents.answer import Guess, guess, in_words, length
+from longtake.agents.answer import Guess, guess, in_words, length, option
 from longtake.agents.run import Run
 from longtake.agents.team import fanout
 from longtake.algorithms import sampling
 from longtake.errors import check_least
-from longtake.footage.look import fused
+from longtake.footage.look import fused, likeness
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
 from longtake.methods.base import Bounds, words
@@ -300,7 +300,6 @@ class VideoAgent:
             frames=frames * (1 if self.caption_unit == "frame" else 3),
             prompt_words=frames * 40 + steps * (question_words + 120 + frames * 60),
             reply_words=frames * 60 + steps * 60,
-            steps=steps + self.max_rounds,
         )
 
     def _unit(self, footage: Footage, time: float) -> list[float]:
@@ -353,14 +352,9 @@ def cite(footage: Footage, question: Question, state: State, prediction: Guess) 
     noted = [frame for frame in sorted(state) if state[frame]]
     if prediction.abstained or not noted:
         return []
-    chosen = (
-        question.options[question.letters.index(prediction.choice)]
-        if prediction.choice
-        else prediction.text
-    )
+    chosen = option(question, prediction.choice) or prediction.text
     captions = [state[frame] for frame in noted]
-    rows = footage.meanings([f"{question.text} {chosen}", *captions])
-    closeness = rows[1:] @ rows[0]
+    closeness = likeness(footage, f"{question.text} {chosen}", captions)
     best = np.argsort(-closeness, kind="stable")[:3]
     cited = []
     for index in sorted(best.tolist()):

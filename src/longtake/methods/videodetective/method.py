@@ -436,7 +436,7 @@ class VideoDetective:
         return self.base_steps + self.steps_per_option * max(0, len(question.options) - 4)
 
     def bounds(self, duration: float, question: Question) -> Bounds:
-        """Every step is taken; scenes are observed one after another, except for the anchors."""
+        """Every step is taken."""
         observations = self.steps(question)
         facets = 1 + len(question.options) if self.decomposition and question.options else 1
         if not self.refinement:
@@ -444,7 +444,7 @@ class VideoDetective:
             observations = min(observations, 1 + self.max_facets if open_ended else facets)
         question_words = words([question.text, *question.options])
         others = 1 + int(self.decomposition)  # the timeline, and the decomposition
-        parallel, scenes_told = min(facets, observations), max(observations, self.packages)
+        scenes_told = max(observations, self.packages)
         # a scene tells what was said in it; all scenes together tell at most what the film says
         longest = self.graph.max_frames or math.inf
         spoken = round(SPOKEN * min(duration, scenes_told * longest)) if self.looking.speech else 0
@@ -457,7 +457,6 @@ class VideoDetective:
             frames=observations * self.looking.window + 2 * self.frames,
             prompt_words=calls * (question_words + 200) + scenes_told * written + spoken,
             reply_words=self.frames * 50 + observations * 200 + parts + 200,
-            steps=1 + (observations - parallel + min(1, parallel)) + 1,
         )
 
 
