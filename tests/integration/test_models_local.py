@@ -28,7 +28,7 @@ from longtake.llm.structured.schema import Letter
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 from longtake.tracing.events import Stream
-from longtake.tracing.trace import JsonlSink
+from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Question
 
 NAME = "local/smollm2-135m"

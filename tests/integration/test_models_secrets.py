@@ -18,7 +18,7 @@ from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Image, Options, say
 from longtake.llm.middleware import ReplyStore, Traced
 from longtake.tracing.events import Stream
-from longtake.tracing.trace import JsonlSink
+from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Frame
 
 KEY = "sk-MARKED-0123456789abcdef"

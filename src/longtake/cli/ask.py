@@ -56,7 +56,7 @@ from longtake.methods.lookup.method import Lookup
 from longtake.runner.films import open_film
 from longtake.runner.rendering import EDITED
 from longtake.runner.session import Session
-from longtake.tracing.trace import JsonlSink
+from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Question, QuestionKind
 from longtake.video.container import films_in
 from longtake.video.remote import film_path

@@ -37,8 +37,8 @@ from longtake.methods.base import fields_of
 from longtake.runner.assignment import TEAM
 from longtake.runner.session import Session
 from longtake.tracing.events import Sink
+from longtake.tracing.jsonl import JsonlSink
 from longtake.tracing.sinks import Meter
-from longtake.tracing.trace import JsonlSink
 from longtake.types import Result, Usage
 
 Row: TypeAlias = dict[str, Any]

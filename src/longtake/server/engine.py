@@ -41,8 +41,8 @@ from longtake.server.journal import Ask, CitedFilm, Journal, Kind, PictureSink, 
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions, log_as_json
 from longtake.tracing.events import Event, Sink
+from longtake.tracing.jsonl import JsonlSink
 from longtake.tracing.sinks import Meter
-from longtake.tracing.trace import JsonlSink
 from longtake.types import Question, Result, Usage
 
 

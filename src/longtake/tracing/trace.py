@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -21,9 +21,8 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
-from longtake import __version__
 from longtake.errors import RunError
-from longtake.tracing.events import Event, Sink
+from longtake.tracing.events import Event
 
 VERSION = 1
 
@@ -51,47 +50,13 @@ def encode_picture(digest: str, jpeg: bytes) -> bytes:
     return json.dumps({"kind": "picture", "digest": digest, "jpeg": data}).encode() + b"\n"
 
 
-class JsonlSink(Sink):
-    """Appends each event to a trace file as it happens, so that a crash loses no earlier event.
-
-    A full disk ends the recording but never the run; whoever opened the file checks ``problem``.
-    """
-
-    def __init__(self, path: Path, *, pictures: bool = True, drafts: bool = False) -> None:
-        self._pictures = pictures
-        self.drafts = drafts
-        self.problem = ""
-        """Why the trace is incomplete; empty if it is complete."""
-        self._file = path.open("wb", buffering=0)  # unbuffered: each event reaches the disk at once
-        first = {"longtake_trace": VERSION, "longtake": __version__}
-        self._write(json.dumps(first).encode() + b"\n")
-
-    def handle(self, event: Event) -> None:
-        """Write one line."""
-        try:
-            line = _adapter().dump_json(event) + b"\n"
-        except ValueError:  # the film's name is not valid UTF-8
-            text = json.dumps(to_jsonable_python(event), ensure_ascii=False)
-            line = text.encode(errors="replace") + b"\n"
-        self._write(line)
-
-    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Write the picture, if the trace is to contain pictures."""
-        if self._pictures:
-            self._write(encode_picture(digest, jpeg()))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def _write(self, line: bytes) -> None:
-        """Write the whole line: one call to an unbuffered file may write only a part of it."""
-        left = memoryview(line)
-        try:
-            while left and not self.problem:
-                left = left[self._file.write(left) :]
-        except OSError as error:
-            self.problem = error.strerror or str(error)
+def encode(event: Event) -> bytes:
+    """Encode an event as one line."""
+    try:
+        return _adapter().dump_json(event) + b"\n"
+    except ValueError:  # the film's name is not valid UTF-8
+        text = json.dumps(to_jsonable_python(event), ensure_ascii=False)
+        return text.encode(errors="replace") + b"\n"
 
 
 def read(path: Path) -> Trace:

@@ -31,8 +31,8 @@ from longtake.tracing.events import (
     note,
     step,
 )
+from longtake.tracing.jsonl import JsonlSink
 from longtake.tracing.sinks import Meter
-from longtake.tracing.trace import JsonlSink
 from longtake.types import Answer, Evidence, Segment, Usage
 
 EVERY_KIND = [
