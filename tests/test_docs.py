@@ -34,6 +34,11 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda p: p.name)
+def test_no_merge_was_left_half_done(page):
+    assert not re.search(r"^(<{7}|={7}|>{7})", page.read_text(), re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_commands_exist(page):
     text = page.read_text()
