@@ -2,18 +2,17 @@
 
 import json
 
-import numpy as np
 import pytest
 from support.footages import TestFootage
 from support.listening import listening
+from support.talking import TalkingFootage
 
 from longtake.agents.run import Run
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
-from longtake.footage.plain import CaptionedFootage
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.methods.base import configure
-from longtake.methods.videoagent.method import VideoAgent, Wish, segments, widest_middle
+from longtake.methods.videoagent.method import VideoAgent, Wish, widest_middle
 from longtake.runner.session import solve
 from longtake.types import Question
 
@@ -23,7 +22,8 @@ QUESTION = Question("What is on the sofa?", ("a cat", "a toy", "a hat"))
 class Script:
     """An LLM and a captioner that follow a plan, and remember what they were shown."""
 
-    def __init__(self, confidences=(3,), wishes=(), choices=("A", "B", "C")):
+    def __init__(self, confidences=(3,), wishes=(), choices=("A", "B", "C"), mute=()):
+        self.mute = mute
         self.confidences, self.wishes, self.choices = iter(confidences), iter(wishes), iter(choices)
         self.steps = []
         self.prompts = []
@@ -33,8 +33,11 @@ class Script:
         step = options.prompt.partition("/")[2]
         self.steps.append(step)
         self.prompts.append(messages[-1].text)
+        if step in self.mute:
+            return "I would rather not say."
         if step == "predict":
-            return json.dumps({"reason": "because", "choice": next(self.choices)})
+            field = "choice" if "choice" in options.schema["properties"] else "answer"
+            return json.dumps({"reason": "because", field: next(self.choices)})
         if step == "grade":
             return json.dumps({"confidence": next(self.confidences)})
         if step == "missing_anywhere":
@@ -68,12 +71,13 @@ def test_line_1_the_first_state_is_n_uniform_frames_with_both_ends():
     assert sorted(t for times in script.captioned for t in times) == [0, 25, 50, 75, 100]
 
 
-def test_lines_3_to_6_a_sure_answer_ends_the_search_after_predict_and_grade():
-    script = Script(confidences=[3])
-    result, _ = play(script)
+@pytest.mark.parametrize(("confidence", "method"), [(3, {}), (2, {"confidence_threshold": 2})])
+def test_lines_3_to_6_a_sure_answer_ends_the_search_after_predict_and_grade(confidence, method):
+    script = Script(confidences=[confidence])
+    result, _ = play(script, method=VideoAgent(**method))
     assert script.steps == ["predict", "grade"]
     assert (result.answer.choice, result.answer.text) == ("A", "a cat")
-    assert result.answer.confidence == 1.0
+    assert result.answer.confidence == confidence / 3
 
 
 def test_predict_grade_missing_are_three_separate_steps_and_grade_sees_the_reasoning():
@@ -146,36 +150,18 @@ def test_line_10_notes_are_in_time_order_with_their_times():
     script = Script(confidences=[1, 3], wishes=[[(2, "a toy on the sofa")]])
     play(script)
     notes = [line for line in script.prompts[-1].splitlines() if line.startswith("[00:")]
-    assert [line[:10] for line in notes] == [
-        "[00:00:00]",
-        "[00:00:25]",
-        "[00:00:30]",
-        "[00:00:50]",
-        "[00:01:15]",
-        "[00:01:40]",
-    ]
+    times = ("00:00", "00:25", "00:30", "00:50", "01:15", "01:40")
+    assert [line[:10] for line in notes] == [f"[00:{time}]" for time in times]
     assert "seen at 30" in notes[2]
 
 
-def test_line_2_never_more_than_t_rounds_and_the_last_is_not_graded():
-    wishes = [[(1, "x")], [(1, "x")]]
-    script = Script(confidences=[1, 1], wishes=wishes)
-    result, _ = play(script)
-    assert script.steps == ["predict", "grade", "missing"] * 2 + ["predict"]
-    assert result.answer.choice == "C"
-    assert result.answer.confidence is None
-
-
-def test_without_self_evaluation_all_rounds_are_run_and_nothing_is_graded():
-    script = Script(wishes=[[(1, "x")], [(1, "x")]])
-    play(script, method=VideoAgent(self_evaluation=False))
-    assert script.steps == ["predict", "missing"] * 2 + ["predict"]
-
-
-def test_the_threshold_is_a_field():
-    script = Script(confidences=[2])
-    play(script, method=VideoAgent(confidence_threshold=2))
-    assert script.steps == ["predict", "grade"]
+@pytest.mark.parametrize("graded", [True, False])
+def test_line_2_never_more_than_t_rounds_and_the_last_is_not_graded_nor_any_if_so_set(graded):
+    script = Script(confidences=[1, 1], wishes=[[(1, "x")], [(1, "x")]])
+    result, _ = play(script, method=VideoAgent(self_evaluation=graded))
+    between = ["predict", "grade", "missing"] if graded else ["predict", "missing"]
+    assert script.steps == between * 2 + ["predict"]
+    assert (result.answer.choice, result.answer.confidence) == ("C", None)
 
 
 def test_clips_show_the_frames_around_the_index():
@@ -184,31 +170,12 @@ def test_clips_show_the_frames_around_the_index():
     assert sorted(script.captioned) == [[0, 2], [48, 50, 52], [98, 100]]
 
 
-def test_an_unreadable_answer_is_an_abstention_never_a_guess():
-    class Mute(Script):
-        def llm(self, messages, options):
-            return (
-                "I would rather not say."
-                if options.prompt.endswith("predict")
-                else super().llm(messages, options)
-            )
-
-    result, heard = play(Mute(confidences=[3]))
+def test_an_unreadable_answer_is_an_abstention_never_a_guess_and_an_unreadable_grade_is_one():
+    script = Script(wishes=[[(1, "x")], [(1, "x")]], mute=("predict", "grade"))
+    result, heard = play(script)
     assert (result.answer.choice, result.answer.status) == (None, "abstained")
-    assert heard.notes("default_taken")
-
-
-def test_an_unreadable_grade_counts_as_one():
-    class Vague(Script):
-        def llm(self, messages, options):
-            if options.prompt.endswith("grade"):
-                self.steps.append("grade")
-                return "quite"
-            return super().llm(messages, options)
-
-    script = Vague(wishes=[[(1, "x")], [(1, "x")]])
-    play(script)
     assert script.steps.count("missing") == 2
+    assert heard.notes("default_taken")
 
 
 def test_no_more_frames_than_asked_for_and_the_bound_holds():
@@ -224,52 +191,24 @@ def test_no_more_frames_than_asked_for_and_the_bound_holds():
 
 def test_a_spent_budget_gives_the_best_answer_so_far():
     script = Script(confidences=[1, 1], wishes=[[(1, "x")], [(1, "x")]])
-    result, _ = play(
-        script, calls=8
-    )  # five captions, predict, grade, missing; no call left for the caption
+    # five captions, predict, grade, missing; no call left for the caption
+    result, _ = play(script, calls=8)
     assert (result.answer.choice, result.answer.status) == ("A", "budget_spent")
 
 
 def test_captions_alone_need_no_captioner_and_are_searched_by_meaning():
-    class Bags:
-        name = "bags"
-
-        def texts(self, texts):
-            words = ["toy", "sofa", "dog", "street"]
-            rows = np.array(
-                [[t.split().count(w) for w in words] + [0.1] for t in texts], np.float32
-            )
-            return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    captions = ["street"] * 50
-    captions[17] = "a toy on the sofa"
-    script = Script(confidences=[1, 3], wishes=[[(2, "toy sofa")]])
-    footage = CaptionedFootage("v", captions, Bags())
-    result, _ = play(script, footage)
+    script = Script(confidences=[1, 3], wishes=[[(2, "dog")]])
+    result, _ = play(script, TalkingFootage([("cat", 17), ("dog", 1), ("car", 32)]))
     assert script.captioned == []
-    assert "[00:00:17] a toy on the sofa" in script.prompts[-1]
+    assert "[00:00:17] a dog at 0" in script.prompts[-1]
     assert result.usage.frames == 0
-    assert any(e.text == "a toy on the sofa" for e in result.answer.evidence)
+    assert {e.source for e in result.answer.evidence} == {"caption"}
 
 
 def test_open_ended_questions_are_answered_in_words():
-    class Talker(Script):
-        def llm(self, messages, options):
-            if options.prompt.endswith("predict"):
-                return json.dumps({"reason": "seen at 25", "answer": "A small dog."})
-            return super().llm(messages, options)
-
-    result, _ = play(Talker(confidences=[3]), question=Question("What barks?"))
-    assert (result.answer.choice, result.answer.text, result.answer.status) == (
-        None,
-        "A small dog.",
-        "answered",
-    )
-
-
-def test_segments_are_numbered_from_one_between_seen_frames():
-    assert segments([0, 25, 50]) == [(0, 25), (25, 50)]
-    assert Wish(segment=1, description="x").segment == 1
+    script = Script(confidences=[3], choices=["A small dog."])
+    answer = play(script, question=Question("What barks?"))[0].answer
+    assert (answer.choice, answer.text, answer.status) == (None, "A small dog.", "answered")
 
 
 def test_released_a_segment_ends_with_a_seen_frame_and_no_gap_is_filled():
@@ -287,14 +226,8 @@ def test_released_a_segment_ends_with_a_seen_frame_and_no_gap_is_filled():
 
 
 def test_presets_and_fields():
-    assert configure(VideoAgent, {"preset": "paper"}).max_requests is None
     assert configure(VideoAgent, {"preset": "paper", "max_rounds": 5}).max_rounds == 5
     with pytest.raises(ConfigError, match=r"did you mean 'videoagent\.max_rounds'"):
         configure(VideoAgent, {"max_round": 5})
     with pytest.raises(ConfigError, match="unknown preset"):
         configure(VideoAgent, {"preset": "papers"})
-
-
-def test_defaults_are_the_papers():
-    method = VideoAgent()
-    assert (method.initial_frames, method.max_rounds, method.confidence_threshold) == (5, 3, 3)
