@@ -26,7 +26,6 @@ from longtake.llm.catalog import (
     ModelCatalog,
     is_listening,
     recommended,
-    suggestions,
 )
 from longtake.llm.probe import probe as ask
 from longtake.llm.pull import pull_files
@@ -63,7 +62,7 @@ def list_models(settings: Settings, as_json: bool) -> None:
     rows = [_row(catalogue, name) for name in catalogue.names()]
     rows += [_preset_row(preset) for preset in PRESETS]
     if as_json:
-        emit_json({"models": rows, "suggestions": suggestions()})
+        emit_json({"models": rows})
         return
     for heading, usable in (("can be used now", True), ("need something first", False)):
         listed = [row for row in rows if row["usable"] is usable]

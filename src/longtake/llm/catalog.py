@@ -546,18 +546,3 @@ def _usable_name(preset: Preset, listed: str) -> str:
     # Google lists models/gemini-…
     name = listed.removeprefix("models/")
     return name if name.startswith(preset.begins) else ""
-
-
-def suggestions() -> list[str]:
-    """Keys and servers on this machine, as names one could give; none of them is used."""
-    lines = []
-    for key in found_keys():
-        use = f"a model at https://{key.host} could use it (base_url, api_key_env)"
-        if key.preset is not None:
-            use = f"--model {key.preset.pattern} would use it"
-        lines.append(f"${key.variable} is set: {use}")
-    for server in found_servers():
-        lines.append(
-            f"a server answers on port {server.port} ({server.label}?): --model {server.pattern}"
-        )
-    return lines

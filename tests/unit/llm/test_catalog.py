@@ -15,7 +15,7 @@ from longtake.config.entries import (
 from longtake.config.overlay import Layer
 from longtake.errors import ConfigError, ModelError
 from longtake.llm.backends.local import LocalChat, LocalWeights
-from longtake.llm.catalog import KEYS, ModelCatalog, bound_key, suggestions
+from longtake.llm.catalog import KEYS, ModelCatalog, bound_key
 from longtake.llm.chat import HERE, Card, Options, price_of, say
 from longtake.llm.middleware import ReplyStore
 
@@ -148,16 +148,6 @@ def test_a_key_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> N
         catalogue(mine=OpenAIEntry(base_url="https://x.example/v1", api_key_env="MY_KEY")).open(
             "mine"
         )
-
-
-def test_keys_that_are_found_are_suggested_by_name_and_not_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-marked")
-    found = "\n".join(suggestions())
-    assert "$OPENAI_API_KEY is set" in found
-    assert "sk-marked" not in found
-    assert "api.openai.com" not in catalogue().hosts(catalogue().names())
 
 
 @pytest.mark.parametrize(
