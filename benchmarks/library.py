@@ -26,6 +26,7 @@ from longtake.footage.protocol import Footage
 from longtake.lab.facts import sentence
 from longtake.lab.footage import LabEncoder, LabFootage
 from longtake.lab.library import LibraryWorld, captions, make_library
+from longtake.lab.profile import LabModel
 from longtake.lab.prompt import Eyes
 from longtake.lab.questions import LabQuestion
 from longtake.lab.world import make_script
@@ -55,7 +56,7 @@ class Captioned(LabFootage):
 
     def __init__(self, script) -> None:
         super().__init__(script, encoder=ENCODER, fps=1 / STEP)
-        lines: list[Line] = captions(script, Eyes(seed=7), step=STEP)
+        lines: list[Line] = captions(script, Eyes(LabModel(seed=7)), step=STEP)
         self._texts = [line.text for line in lines]
 
     def captions(self, times):

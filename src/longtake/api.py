@@ -23,7 +23,7 @@ from longtake.config import BudgetSettings, Settings
 from longtake.errors import unknown
 from longtake.index.film import Film
 from longtake.index.search import SearchResult, search, stretch_of
-from longtake.index.tasks import TASKS, SpeechTask, tasks
+from longtake.index.tasks import TASKS, speech_task, tasks
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.extraction import FilmTable, extract, read_schema
 from longtake.runner.films import open_film
@@ -285,7 +285,7 @@ class OpenFilm:
         with _stoppable(stop):
             pictures = self.film.pictures
             pictures.build(pictures.layers(), _advance("frames", on_progress))
-            SpeechTask(self.film, within).build(_advance("speech", on_progress))
+            speech_task(self.film, within).build(_advance("speech", on_progress))
             return search(self.film, text, within=within, top=top, by=by)
 
     def index(

@@ -9,7 +9,8 @@ import pytest
 from support.server import completion, serve
 
 from longtake.config import BudgetSettings
-from longtake.lab.model import LabChat, LabModel
+from longtake.lab.model import LabChat
+from longtake.lab.profile import LabModel
 from longtake.llm.backend import Description
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.backends.scripted import ScriptedChat

@@ -10,7 +10,8 @@ import pytest
 from longtake.agents.run import Agent, Run
 from longtake.config import BudgetSettings
 from longtake.evals.benchmarks.lab import lab
-from longtake.lab.model import LabChat, parse
+from longtake.lab.model import LabChat
+from longtake.lab.profile import parse
 from longtake.llm.chat import HERE, Price
 from longtake.llm.middleware import Carded
 from longtake.methods.base import configure

@@ -13,7 +13,7 @@ from longtake.evals import experiment
 from longtake.evals.benchmarks.lab import lab
 from longtake.evals.runner import Solver, answer_one, score
 from longtake.lab.film import make_world, write_world
-from longtake.lab.model import parse
+from longtake.lab.profile import parse
 from longtake.registry import methods
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session

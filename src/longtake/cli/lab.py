@@ -33,7 +33,7 @@ from longtake.evals.experiment import BASELINE, MethodResult
 from longtake.evals.runner import Solver
 from longtake.evals.runs import format_mean, list_errors
 from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
-from longtake.lab.model import parse
+from longtake.lab.profile import parse
 from longtake.runner.assignment import roles_of
 from longtake.runner.session import Session
 from longtake.types import GIVEN

@@ -20,7 +20,14 @@ from longtake.config import Settings
 from longtake.index.film import Film
 from longtake.index.search import SearchHit, SearchResult, check_text, is_apart, stretch_of
 from longtake.index.search import search as find
-from longtake.index.tasks import FrameTask, IndexTask, OnscreenTask, SpeechTask, build_tasks, spread
+from longtake.index.tasks import (
+    IndexTask,
+    build_tasks,
+    frame_task,
+    onscreen_task,
+    speech_task,
+    spread,
+)
 from longtake.runner.films import open_film
 from longtake.types import Segment
 
@@ -104,7 +111,7 @@ class FilmSearch:
     def __init__(self, film: Film, text: str, stretch: Segment, top: int, by: str = "") -> None:
         self._film, self._text, self._stretch, self._top = film, text, stretch, top
         self._by = by
-        self._frames = FrameTask(film, film.pictures.layers())
+        self._frames = frame_task(film)
         # decided before anything is built: who builds holds a lock, for which hearing would wait
         self._looked = self._frames.done()
         self._shown: list[SearchHit] = []
@@ -116,13 +123,13 @@ class FilmSearch:
         """Search, and read on-screen text too if a short film holds nothing else."""
         film = self._film
         self._find(pictures=self._looked)
-        heard = SpeechTask(film, self._stretch, self._order)
+        heard = speech_task(film, self._stretch, self._order)
         self._build([heard] if self._by else [self._frames, heard])
         if film.words.speech_note:
             say(film.words.speech_note)
         result = self._find()
         if not self._shown and not self._by and film.duration < LONG:
-            self._build([OnscreenTask(film)])
+            self._build([onscreen_task(film)])
             result = self._find()
         return result
 

@@ -11,8 +11,7 @@ from longtake.evals.benchmarks import Benchmark
 from longtake.evals.runner import AskAll, Scored, Solver, evaluate
 from longtake.evals.runs import list_errors
 from longtake.evals.scoring import Difference, Rate, by_tag, paired
-from longtake.lab.model import LabModel
-from longtake.lab.profile import PROFILE
+from longtake.lab.profile import PROFILE, LabModel
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 

@@ -19,12 +19,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from longtake._util.cancellation import Stop, stopping
 from longtake.index.film import Film
-from longtake.index.layers import Advance, FrameLayer, Glimpses
+from longtake.index.layers import Advance, Glimpses
 from longtake.index.text_layers import SpeechLayer, TileOrder
 from longtake.types import Segment
 
@@ -40,14 +41,14 @@ def glance(film: Film, seconds: float = SECONDS) -> None:
     deadline = time.perf_counter() + seconds
     film.video  # noqa: B018 - creates the folder that the lock is in
     speech, readable = film.words.recognised, film.words.readable
-    hear: list[Callable[[], None]] = []
-    read: list[Callable[[], None]] = []
+    hear: list[Callable[[], object]] = []
+    read: list[Callable[[], object]] = []
     if speech is not None:
         tiles = speech.missing()
         hear = [partial(_hear, speech, tiles[number]) for number in spread(len(tiles))]
     if readable is not None:
         moments = film.times.tolist()
-        read = [partial(readable.exactly_held, moments[row]) for row in spread(len(moments))]
+        read = [partial(readable.exactly, moments[row]) for row in spread(len(moments))]
     with film.folder.building(), _beside(partial(_until, deadline, hear)) as hearing:
         _until(deadline, read)
         hearing.result()
@@ -74,7 +75,7 @@ def _hear(layer: SpeechLayer, tile: Segment) -> None:
     layer.keep(tile, layer.hear(tile))
 
 
-def _until(deadline: float, steps: Sequence[Callable[[], None]]) -> None:
+def _until(deadline: float, steps: Sequence[Callable[[], object]]) -> None:
     """Take one step after another while the longest so far still fits into the time."""
     # the next step may take as long as the longest one before it
     longest = 0.0
@@ -90,19 +91,19 @@ TASKS = ("subtitles", "frames", "speech", "onscreen")
 """Names of the tasks, cheapest first."""
 
 
-class IndexTask(Protocol):
+@dataclass(frozen=True)
+class IndexTask:
     """One part of indexing."""
 
     name: str
-
-    def describe(self) -> str:
-        """What it computes, in a few words."""
-
-    def done(self) -> bool:
-        """Whether nothing is left to do."""
-
-    def build(self, advance: Advance) -> None:
-        """Compute what is missing."""
+    describe: Callable[[], str]
+    """What it computes, in a few words."""
+    done: Callable[[], bool]
+    """Whether nothing is left to do."""
+    build: Callable[[Advance], None]
+    """Computes what is missing."""
+    build_held: Callable[[Advance], None] | None = None
+    """The same for a caller that holds the build lock, from any thread."""
 
 
 Show: TypeAlias = Callable[[IndexTask], AbstractContextManager[Advance]]
@@ -111,142 +112,104 @@ Show: TypeAlias = Callable[[IndexTask], AbstractContextManager[Advance]]
 
 def tasks(film: Film) -> list[IndexTask]:
     """Everything that ``longtake index`` does for one film, cheapest first."""
-    return [
-        SubtitleTask(film),
-        FrameTask(film, film.pictures.layers()),
-        SpeechTask(film),
-        OnscreenTask(film),
-    ]
+    return [subtitle_task(film), frame_task(film), speech_task(film), onscreen_task(film)]
 
 
-class SubtitleTask:
+def subtitle_task(film: Film) -> IndexTask:
     """Subtitles from a file or a stream inside the film."""
+    subtitles = film.words.subtitles
 
-    name = "subtitles"
-
-    def __init__(self, film: Film) -> None:
-        self._film, self._subtitles = film, film.words.subtitles
-
-    def describe(self) -> str:
-        """Where the lines come from."""
-        if self._subtitles.key() is None:
+    def describe() -> str:
+        if subtitles.key() is None:
             return "none beside or inside the film"
-        file = self._subtitles.file
+        file = subtitles.file
         return f"from {file.name}" if file else "from the film's own stream"
 
-    def done(self) -> bool:
-        """Whether they are stored."""
-        key = self._subtitles.key()
-        return key is None or self._film.source.text.has(key)
+    def done() -> bool:
+        key = subtitles.key()
+        return key is None or film.source.text.has(key)
 
-    def build(self, advance: Advance) -> None:
-        """Read them."""
-        self._subtitles.lines()
+    def build(advance: Advance) -> None:
+        subtitles.lines()
         advance(1.0)
 
-
-class FrameTask:
-    """Frame layers, in one pass over the film."""
-
-    name = "frames"
-
-    def __init__(self, film: Film, layers: Sequence[FrameLayer]) -> None:
-        self._film, self._layers = film, layers
-
-    def describe(self) -> str:
-        """Which layers, at which rate."""
-        names = ", ".join(layer.key.name for layer in self._layers)
-        return f"{names} at {self._film.source.fps:g} fps"
-
-    def done(self) -> bool:
-        """Whether every layer is stored."""
-        return not self._missing()
-
-    def build(self, advance: Advance) -> None:
-        """Compute the layers that are missing."""
-        self._film.pictures.build(self._layers, advance)
-
-    def _missing(self) -> list[FrameLayer]:
-        return [layer for layer in self._layers if not self._film.pictures.has(layer)]
+    return IndexTask("subtitles", describe, done, build)
 
 
-class SpeechTask:
-    """Recognised speech, unless there are subtitles."""
+def frame_task(film: Film) -> IndexTask:
+    """The layers of pictures, in one pass over the film."""
+    pictures = film.pictures
+    layers = pictures.layers()
+    names = ", ".join(layer.key.name for layer in layers)
+    return IndexTask(
+        "frames",
+        lambda: f"{names} at {film.source.fps:g} fps",
+        lambda: all(map(pictures.has, layers)),
+        partial(pictures.build, layers),
+    )
 
-    name = "speech"
 
-    def __init__(self, film: Film, within: Segment | None = None, order: TileOrder = list) -> None:
-        self._film, self._words = film, film.words
-        self._within, self._order = within, order
+def speech_task(film: Film, within: Segment | None = None, order: TileOrder = list) -> IndexTask:
+    """Recognised speech of the film or a segment, unless there are subtitles."""
+    words = film.words
 
-    def describe(self) -> str:
-        """Which listener is used, or why none is."""
-        if self._words.subtitles.key() is not None:
+    def describe() -> str:
+        if words.subtitles.key() is not None:
             return "not needed, there are subtitles"
-        if not self._film.video.info.audio:
+        if not film.video.info.audio:
             return "the film has no sound"
         # the message names the extra to install
-        if self._words.unheard:
-            return self._words.unheard
-        if self._words.recognised is None:
+        if words.unheard:
+            return words.unheard
+        if words.recognised is None:
             return "switched off (perception.listener)"
-        return f"by {self._film.settings.perception.listener}"
+        return f"by {film.settings.perception.listener}"
 
-    def done(self) -> bool:
-        """Whether all of the film has been transcribed, or cannot be."""
-        layer = self._words.recognised
-        return layer is None or not layer.missing(self._within)
+    def done() -> bool:
+        # what cannot be transcribed is done too
+        return words.recognised is None or not words.recognised.missing(within)
 
-    def build(self, advance: Advance) -> None:
-        """Transcribe what is missing."""
-        self._film.source.ensure(self.done, partial(self.build_held, advance))
+    def build_held(advance: Advance) -> None:
+        if words.recognised is not None:
+            words.recognised.transcribe(within, advance, order)
+            film.senses.free(film.senses.listener)
 
-    def build_held(self, advance: Advance) -> None:
-        """The same; call while the folder is ``building``, from any thread."""
-        layer = self._words.recognised
-        if layer is not None:
-            layer.transcribe(self._within, advance, self._order)
-            self._film.senses.free(self._film.senses.listener)
+    def build(advance: Advance) -> None:
+        film.source.ensure(done, partial(build_held, advance))
+
+    return IndexTask("speech", describe, done, build, build_held)
 
 
-class OnscreenTask:
+def onscreen_task(film: Film) -> IndexTask:
     """On-screen text of every distinct shot."""
+    words = film.words
+    reads = film.settings.perception.reader and bool(film.has)
 
-    name = "onscreen"
-
-    def __init__(self, film: Film) -> None:
-        self._film, self._words = film, film.words
-        self._reads = film.settings.perception.reader and bool(film.has)
-
-    def describe(self) -> str:
-        """How many frames are left to read."""
-        if not self._reads:
-            return "no pictures, or switched off (perception.reader)"
-        if not self._has_glimpses():
-            return "one frame for each distinct shot"
-        layer = self._words.readable
-        return f"{len(layer.missing()) if layer else 0} shots left to read"
-
-    def done(self) -> bool:
-        """Whether every shot has been read."""
-        if self._reads and not self._has_glimpses():
-            return False
-        layer = self._words.readable
-        return layer is None or not layer.missing()
-
-    def build(self, advance: Advance) -> None:
-        """Read what is missing."""
-        layer = self._words.readable
-        # reading needs the memory of the networks for pictures, which are done
-        self._film.senses.free(self._film.senses.tagger)
-        if layer is not None:
-            layer.build(advance=advance)
-            # its memory has grown to the largest frame, and a server goes on for days
-            self._film.senses.free(self._film.senses.reader)
-
-    def _has_glimpses(self) -> bool:
+    def has_glimpses() -> bool:
         # counting the shots that are missing would compute the thumbnails first
-        return self._film.pictures.has(Glimpses())
+        return film.pictures.has(Glimpses())
+
+    def describe() -> str:
+        if not reads:
+            return "no pictures, or switched off (perception.reader)"
+        if not has_glimpses():
+            return "one frame for each distinct shot"
+        return f"{len(words.readable.missing()) if words.readable else 0} shots left to read"
+
+    def done() -> bool:
+        if reads and not has_glimpses():
+            return False
+        return words.readable is None or not words.readable.missing()
+
+    def build(advance: Advance) -> None:
+        # reading needs the memory of the networks for pictures, which are done
+        film.senses.free(film.senses.tagger)
+        if words.readable is not None:
+            words.readable.build(advance=advance)
+            # its memory has grown to the largest frame, and a server goes on for days
+            film.senses.free(film.senses.reader)
+
+    return IndexTask("onscreen", describe, done, build)
 
 
 def build_tasks(film: Film, parts: Sequence[IndexTask], show: Show) -> dict[str, float]:
@@ -260,10 +223,10 @@ def build_tasks(film: Film, parts: Sequence[IndexTask], show: Show) -> dict[str,
     if not parts:
         return seconds
     film.video  # noqa: B018 - creates the folder that the lock is in
-    speech = next((part for part in parts if isinstance(part, SpeechTask)), None)
+    speech = next((part for part in parts if part.build_held), None)
     with film.folder.building():
         # nothing to run beside
-        if speech is None or len(parts) == 1:
+        if speech is None or speech.build_held is None or len(parts) == 1:
             return {part.name: _build(part, show) for part in parts}
         shares = [0.0]
         with _beside(partial(_timed, partial(speech.build_held, shares.append))) as recognition:

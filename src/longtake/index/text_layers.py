@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -262,52 +262,34 @@ class OnscreenLayer:
 
         The frame that represents its shot may differ from it by a word.
         """
-        row = self._row(time)
-        moment = self._moment(row)
-        self._source.ensure(lambda: self._knows(moment), lambda: self._read_exactly(row, moment))
-        return self._text.lines(self.exact_key, moment)
-
-    def exactly_held(self, time: float) -> None:
-        """Read the very frame at a given time; call while the folder is ``building``."""
-        row = self._row(time)
-        if not self._knows(self._moment(row)):
-            self._read_exactly(row, self._moment(row))
-
-    def _row(self, time: float) -> int:
         row = int(np.searchsorted(self._times, time, side="right")) - 1
-        return min(max(row, 0), len(self._times) - 1)
-
-    def _knows(self, moment: Segment) -> bool:
-        return coverage(self._text.covered(self.exact_key), moment) >= 1.0
-
-    def texts(self, rows: Sequence[int]) -> Iterator[tuple[int, list[str]]]:
-        """Each row with what can be read in its frame; nothing is stored."""
-        if not rows:
-            return
-        frames = self._source.video.frames(self._times[list(rows)], width=WIDTH)
-        for row, frame in zip(rows, frames, strict=True):
-            yield row, self._read(frame)
-
-    def keep(self, row: int, texts: Sequence[str]) -> None:
-        """Store what was read for the shot that a row represents."""
-        shown = [self._stretch(begin, end) for begin, end in self._survey.spans(row)]
-        self._add(texts, shown, self.key)
+        row = min(max(row, 0), len(self._times) - 1)
+        moment = self._moment(row)
+        self._source.ensure(
+            lambda: coverage(self._text.covered(self.exact_key), moment) >= 1.0,
+            lambda: self._read_exactly(row, moment),
+        )
+        return self._text.lines(self.exact_key, moment)
 
     def _read_all(self, within: Segment | None, advance: Advance) -> None:
         rows = self.missing(within)
-        for done, (row, texts) in enumerate(self.texts(rows), 1):
-            self.keep(row, texts)
+        if not rows:
+            return
+        frames = self._source.video.frames(self._times[rows], width=WIDTH)
+        for done, (row, frame) in enumerate(zip(rows, frames, strict=True), 1):
+            # what is read holds for the whole shot that the row represents
+            shown = [self._stretch(begin, end) for begin, end in self._survey.spans(row)]
+            self._read(frame, shown, self.key)
             advance(done / len(rows))
 
     def _read_exactly(self, row: int, moment: Segment) -> None:
         (frame,) = self._source.video.at([float(self._times[row])], width=WIDTH)
-        self._add(self._read(frame), [moment], self.exact_key)
+        self._read(frame, [moment], self.exact_key)
 
-    def _read(self, frame: Frame) -> list[str]:
+    def _read(self, frame: Frame, shown: list[Segment], key: LayerKey) -> None:
+        """Read a frame, and store its text for the segments in which it is shown."""
         check_stop()
-        return [box.text for box in self._reader.read(frame)]
-
-    def _add(self, texts: Sequence[str], shown: list[Segment], key: LayerKey) -> None:
+        texts = [box.text for box in self._reader.read(frame)]
         lines = [Line(segment, text) for segment in shown for text in texts]
         self._text.add(key, lines, shown)
 

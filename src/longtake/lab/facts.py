@@ -6,7 +6,7 @@ The same records serve as patterns, in which ``None`` matches anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import TypeAlias
@@ -175,77 +175,92 @@ def thing_in(groups: Mapping[str, str], number: str = "") -> Thing:
     return Thing(groups[f"colour{number}"].lower(), groups[f"kind{number}"].lower())
 
 
-def base(third: str) -> str:
-    """The base form of a verb: ``lift`` for ``lifts``."""
-    return BASE_OF[third.lower()]
+def deed_in(groups: Mapping[str, str], number: str = "") -> Deed:
+    """The deed named in the groups of a match, as far as they name one."""
+    third, verb = groups.get(f"verbs{number}"), groups.get(f"verb{number}")
+    place = groups.get(f"place{number}")
+    return Deed(
+        person_in(groups, number) if f"coat{number}" in groups else None,
+        BASE_OF[third.lower()] if third else verb and verb.lower(),
+        thing_in(groups, number) if f"colour{number}" in groups else None,
+        place and place.lower(),
+    )
 
 
-def _deed(groups: Mapping[str, str]) -> Fact:
-    return Deed(person_in(groups), base(groups["verbs"]), thing_in(groups), groups["place"].lower())
+def slots_of(fact: Fact | None, number: str = "") -> dict[str, str]:
+    """What a fact puts into the slots of a template."""
+    match fact:
+        case Deed(person, verb, thing, place):
+            words = {"person": person, "verb": verb, "thing": thing, "place": place}
+            words["verbs"] = v.VERBS.get(str(verb), "")
+            return {f"{name}{number}": str(word) for name, word in words.items()}
+        case Presence() | Sign() | Saying():
+            return {part.name: str(getattr(fact, part.name)) for part in fields(fact)}
+    return {}
+
+
+SENTENCES: Mapping[str, str] = {
+    "deed": "At the {place}, {person} {verbs} {thing}.",
+    "idle": "At the {place}, {person} stands still.",
+    "place": "This is the {place}.",
+    "sign": 'At the {place}, the {colour} sign reads "{text}".',
+    "unread": "At the {place}, there is a {colour} sign.",
+    **SAYINGS,
+}
+"""What is said of each kind of fact; statements of the narrator are told apart by relation."""
+
+
+def _kind(fact: Fact) -> str:
+    match fact:
+        case Presence(person):
+            return "idle" if person else "place"
+        case Sign(_, text):
+            return "sign" if text else "unread"
+        case Saying(_, relation):
+            return str(relation)
+    return "deed"
 
 
 @cache
-def _readers() -> tuple[tuple[re.Pattern[str], Callable[[Mapping[str, str]], Fact]], ...]:
-    """Patterns and what builds a fact from each; compiled on first use to keep imports fast."""
-    templates: list[tuple[str, Callable[[Mapping[str, str]], Fact]]] = [
-        (expression("At the {place}, {person} {verbs} {thing}"), _deed),
-        (
-            expression("At the {place}, {person} stands still"),
-            lambda g: Presence(person_in(g), g["place"].lower()),
-        ),
-        (expression("This is the {place}"), lambda g: Presence(None, g["place"].lower())),
-        (
-            expression("At the {place}, the {colour} sign reads ") + "[\"“'‹]?" + slot("text"),
-            lambda g: Sign(g["colour"].lower(), g["text"].upper(), g["place"].lower()),
-        ),
-        (
-            expression("At the {place}, there is a {colour} sign"),
-            lambda g: Sign(g["colour"].lower(), None, g["place"].lower()),
-        ),
-    ]
-    for relation, template in SAYINGS.items():
-        value = f"(?P<value>{_one_of(values_of(relation))})"
-        pattern = expression(template.removesuffix(" {value}.")) + rf"\s+{value}"
-        templates.append((pattern, _saying(relation)))
-    return tuple((re.compile(text, re.IGNORECASE), make) for text, make in templates)
+def _readers() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """A pattern for each kind of fact; compiled on first use to keep imports fast."""
+    readers = []
+    for kind, template in SENTENCES.items():
+        pattern = expression(template.rstrip('."').removesuffix(" {value}"))
+        pattern = pattern.replace('"', "[\"“'‹]?")
+        if kind in SAYINGS:
+            pattern += rf"\s+(?P<value>{_one_of(values_of(kind))})"
+        readers.append((kind, re.compile(pattern, re.IGNORECASE)))
+    return tuple(readers)
 
 
-def _saying(relation: str) -> Callable[[Mapping[str, str]], Fact]:
-    # values keep their own spelling, since owners are proper names
-    spelt = {value.lower(): value for value in values_of(relation)}
-
-    def make(groups: Mapping[str, str]) -> Fact:
-        subject = " ".join(groups["subject"].lower().split())
-        value = " ".join(groups["value"].lower().split())
-        return Saying(subject, relation, spelt[value])
-
-    return make
+def _fact(kind: str, g: Mapping[str, str]) -> Fact:
+    """The fact that the groups of a match name."""
+    if kind in SAYINGS:
+        # values keep their own spelling, since owners are proper names
+        spelt = {value.lower(): value for value in values_of(kind)}
+        subject, value = (" ".join(g[name].lower().split()) for name in ("subject", "value"))
+        return Saying(subject, kind, spelt[value])
+    if kind == "deed":
+        return deed_in(g)
+    place = g["place"].lower()
+    if kind in ("sign", "unread"):
+        return Sign(g["colour"].lower(), g["text"].upper() if "text" in g else None, place)
+    return Presence(person_in(g) if kind == "idle" else None, place)
 
 
 def facts_in(text: str) -> Iterator[tuple[int, Fact]]:
     """Every fact that a text states, with the position of its sentence, in order."""
     placed: list[tuple[int, Fact]] = []
-    for pattern, make in _readers():
+    for kind, pattern in _readers():
         for match in pattern.finditer(text):
-            placed.append((match.start(), make(match.groupdict())))
+            placed.append((match.start(), _fact(kind, match.groupdict())))
     return iter(sorted(placed, key=lambda pair: pair[0]))
 
 
 def sentence(fact: Fact) -> str:
     """A fact as a statement by somebody who saw or heard it."""
-    match fact:
-        case Deed(person, verb, thing, place):
-            return f"At the {place}, {person} {v.VERBS[str(verb)]} {thing}."
-        case Presence(None, place):
-            return f"This is the {place}."
-        case Presence(person, place):
-            return f"At the {place}, {person} stands still."
-        case Sign(colour, None, place):
-            return f"At the {place}, there is a {colour} sign."
-        case Sign(colour, text, place):
-            return f'At the {place}, the {colour} sign reads "{text}".'
-        case Saying(subject, relation, value):
-            return SAYINGS[str(relation)].format(subject=subject, value=value)
+    return SENTENCES[_kind(fact)].format(**slots_of(fact))
 
 
 _RELATION_VERBS = {"cost": "costs", "weigh": "weighs", "leave": "leaves", "own": "belongs to"}

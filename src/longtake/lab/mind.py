@@ -22,18 +22,17 @@ from longtake.lab.facts import (
     wish,
     wished_in,
 )
-from longtake.lab.profile import PROFILE, pick, share
+from longtake.lab.profile import PROFILE, LabModel, pick, share
 from longtake.lab.prompt import Shown
 from longtake.lab.queries import (
     RELATIONS,
     Finding,
     LabQuery,
-    clause,
-    deed_in,
-    doing,
     option_of,
     scope_segment,
     solve,
+    stated_deed,
+    value_of,
 )
 from longtake.types import LETTERS
 
@@ -53,11 +52,11 @@ class Mind:
     """The reasoning of a single call; nothing is kept between calls."""
 
     shown: Shown
-    seed: int
-    verbosity: float = 0.0
-    judging: float = 1.0
-    grading: float = 1.0
-    position_bias: float = 0.0
+
+    @property
+    def model(self) -> LabModel:
+        """Whose reasoning it is."""
+        return self.shown.eyes.model
 
     @property
     def query(self) -> LabQuery | None:
@@ -84,19 +83,19 @@ class Mind:
     @cached_property
     def grade(self) -> int:
         """How far the model believes that it knows enough, 1 to 3: the level found, or noise."""
-        if self._is_sound(self.grading, "grading"):
+        if self._is_sound(self.model.grading, "grading"):
             return self.finding.level
-        return 1 + int(share(self.seed, "grade", *self._input) * 3)
+        return 1 + int(share(self.model.seed, "grade", *self._input) * 3)
 
     def judged(self, verdict: T, anything: Sequence[T], *about: object) -> T:
         """The verdict on somebody's answer or, where judging fails, any of the possible ones."""
-        if self._is_sound(self.judging, "judging", *about):
+        if self._is_sound(self.model.judging, "judging", *about):
             return verdict
-        return pick(anything, self.seed, "verdict", *self._input, *about)
+        return pick(anything, self.model.seed, "verdict", *self._input, *about)
 
     def _is_sound(self, share_sound: float, *words: object) -> bool:
         # the input is long; it is hashed only where the outcome depends on it
-        return share_sound >= 1.0 or share(self.seed, *words, *self._input) < share_sound
+        return share_sound >= 1.0 or share(self.model.seed, *words, *self._input) < share_sound
 
     @cached_property
     def _input(self) -> tuple[object, ...]:
@@ -110,12 +109,12 @@ class Mind:
         if not options:
             return None
         question_text = self.query.text if self.query else ""
-        if share(self.seed, "position", question_text, *options) < self.position_bias:
+        if share(self.model.seed, "position", question_text, *options) < self.model.position_bias:
             return 0
         known = option_of(self.finding, options)
         if known is not None:
             return known
-        return guess_option(self.shown, self.finding.excluded, self.seed)
+        return guess_option(self.shown, self.finding.excluded)
 
     @property
     def letter(self) -> str | None:
@@ -127,7 +126,7 @@ class Mind:
         """The answer in words."""
         if self.option is not None:
             return self.shown.options[self.option]
-        return self.finding.value or guess_in_words(self.shown, self.seed)
+        return self.finding.value or guess_in_words(self.shown)
 
     @property
     def reason(self) -> str:
@@ -155,7 +154,7 @@ class Mind:
                 return self.query.text
             return self.shown.instructions.strip()[:200] or "anything that happens"
         # members of a team, which differ by seed, start with different wishes
-        first = int(share(self.seed, "which wish", *wishes) * len(wishes))
+        first = int(share(self.model.seed, "which wish", *wishes) * len(wishes))
         words = "; ".join([*wishes[first:], *wishes[:first]]).split()
         return " ".join(words[:50])
 
@@ -197,7 +196,7 @@ class Mind:
         if not isinstance(query.first, Deed):
             return None
         if query.form in ("before", "after"):
-            return deed_in(option)
+            return stated_deed(option)
         part = wished_in(option)
         if isinstance(part, Deed):
             anchor = query.first
@@ -227,9 +226,9 @@ class Mind:
 
     def padded(self, text: str) -> str:
         """A text followed by filler sentences, according to the model's verbosity."""
-        whole, rest = divmod(self.verbosity, 1.0)
-        extra = int(whole) + (share(self.seed, "idle", text) < rest)
-        fillers = [pick(IDLE, self.seed, text, number) for number in range(extra)]
+        whole, rest = divmod(self.model.verbosity, 1.0)
+        extra = int(whole) + (share(self.model.seed, "idle", text) < rest)
+        fillers = [pick(IDLE, self.model.seed, text, number) for number in range(extra)]
         return " ".join([text, *fillers])
 
 
@@ -261,12 +260,12 @@ def timed(sighting: Sighting) -> str:
     return text if sighting.time is None else f"[{clock(sighting.time)}] {text}"
 
 
-def guess_option(shown: Shown, excluded: Sequence[int], seed: int) -> int:
+def guess_option(shown: Shown, excluded: Sequence[int]) -> int:
     """The index of an option that is not excluded, sometimes one that sounds familiar.
 
     Familiar options are true of other moments and therefore mostly wrong here, as with real models.
     """
-    options = shown.options
+    options, seed = shown.options, shown.eyes.model.seed
     possible = [number for number in range(len(options)) if number not in excluded]
     possible = possible or list(range(len(options)))
     familiar = {word.lower() for s in shown.sightings for word in _options_from(s.fact)}
@@ -277,30 +276,22 @@ def guess_option(shown: Shown, excluded: Sequence[int], seed: int) -> int:
     return pick(candidates, seed, "guess", text, *options)
 
 
-def guess_in_words(shown: Shown, seed: int) -> str:
+def guess_in_words(shown: Shown) -> str:
     """A guess for an open question, preferably something that was seen."""
     form = shown.query.form if shown.query else ""
-    seen = {_plausible(form, s.fact) for s in shown.sightings}
+    guessed = form if form in (*OPEN_FORMS, *RELATIONS) else ""
+    seen = {value_of(guessed, s.fact) for s in shown.sightings}
     candidates = sorted(value for value in seen if value) or _any_value(form)
     question_text = shown.query.text if shown.query else shown.instructions
-    return pick(candidates, seed, "guess", question_text)
+    return pick(candidates, shown.eyes.model.seed, "guess", question_text)
 
 
 def _options_from(fact: Fact) -> list[str]:
     """Every option that a fact could make sound familiar."""
     match fact:
-        case Deed(person, verb, thing, place):
-            assert thing is not None
-            return [
-                str(person),
-                str(thing),
-                f"at the {place}",
-                f"{v.VERBS[str(verb)]} it",
-                thing.colour,
-                v.THEME_OF[thing.kind],
-                doing(fact),
-                clause(fact),
-            ]
+        case Deed():
+            forms = ("who", "what", "where", "deed", "colour", "topic", "next", "before")
+            return [value_of(form, fact) for form in forms]
         case Sign(_, text, _):
             return [text] if text else []
         case Saying(_, _, value):
@@ -309,26 +300,8 @@ def _options_from(fact: Fact) -> list[str]:
             return [str(fact.person), f"at the {fact.place}"]
 
 
-def _plausible(form: str, fact: Fact) -> str | None:
-    """The part of a fact that could answer an open question of the given form."""
-    match fact:
-        case Deed(person, verb, thing, place):
-            values: dict[str, object] = {
-                "what": thing,
-                "scope": thing,
-                "hop_person": thing,
-                "who": person,
-                "hop_place": person,
-                "where": f"at the {place}",
-                "deed": f"{v.VERBS[str(verb)]} it",
-                "colour": thing.colour if thing else "",
-            }
-            return str(values[form]) if form in values else None
-        case Sign(_, text, _):
-            return text if form == "sign" else None
-        case Saying(_, relation, value):
-            return value if form == relation else None
-    return None
+OPEN_FORMS = {"what", "scope", "hop_person", "who", "hop_place", "where", "deed", "colour", "sign"}
+"""Forms whose questions a guess answers with something that was seen, beside those of sayings."""
 
 
 def _any_value(form: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Simulated models: their parameters and names, the chat that replies, and faults in its JSON."""
+"""Simulated models: the chat that replies, how it fills forms, and faults in its JSON."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from typing import Any
 
 from longtake._util.timecode import clock
 from longtake.config.entries import LabEntry
-from longtake.errors import ConfigError, unknown
-from longtake.lab.facts import KINDS
 from longtake.lab.mind import Mind
-from longtake.lab.profile import PROFILE, pick, share
+from longtake.lab.profile import PROFILE, LabModel, parse, pick, share
 from longtake.lab.prompt import Eyes, Shown
 from longtake.lab.skills import (
     LISTS,
@@ -47,127 +45,6 @@ from longtake.tracing import events
 from longtake.types import Usage
 
 
-@dataclass(frozen=True)
-class LabModel:
-    """The parameters of a simulated model.
-
-    Without ``profile`` it gives everything full attention and judges without error.
-    """
-
-    seed: int = 0
-    acuity: float = PROFILE.model.acuity
-    by_kind: Mapping[str, float] = field(default_factory=dict)
-    """Blind spots: acuity per kind (``action``, ``people``, ``onscreen``, ``spoken``)."""
-    reading: float = PROFILE.model.reading
-    hallucination: float = PROFILE.model.hallucination
-    verbosity: float = PROFILE.model.verbosity
-    json_faults: float = PROFILE.model.json_faults
-    latency: float = PROFILE.model.latency
-    sleep: bool = False
-    """Whether a call really takes the time that it reports."""
-    tools: bool = True
-    """Whether native tool calls are supported; if not, methods describe tools in the prompt."""
-    context: int = PROFILE.model.context
-    world: tuple[int, int] | None = None
-    """Seed and minutes of the only world it recognises; ``None``: all worlds."""
-    dilution: float = 0.0
-    """Loss of attention per doubling of what a call contains."""
-    middle: float = 0.0
-    """How much more is lost in the middle of a call."""
-    judging: float = 1.0
-    """Share of verdicts on answers of others that are not noise."""
-    grading: float = 1.0
-    """Share of verdicts on its own knowledge that are not noise."""
-    position_bias: float = PROFILE.model.position_bias
-    """Probability of choosing the first option whatever is known."""
-    profile: str = ""
-    """The edition of the laboratory whose errors the model makes where they are not set."""
-
-    @classmethod
-    def of(cls, profile: str) -> LabModel:
-        """The default model of an edition, or without one."""
-        if not profile:
-            return cls()
-        if profile != PROFILE.name:
-            raise unknown("profile of the laboratory", profile, [PROFILE.name])
-        errors = ("dilution", "middle", "judging", "grading")
-        return cls(profile=profile, **{name: getattr(PROFILE.model, name) for name in errors})
-
-    @property
-    def name(self) -> str:
-        """The name that :func:`parse` turns back into this model."""
-        parts = [f"profile={self.profile}"] if self.profile else []
-        usual = LabModel.of(self.profile)
-        for part in fields(self):
-            value = getattr(self, part.name)
-            if part.name == "by_kind":
-                parts += [f"{kind}={acuity:g}" for kind, acuity in sorted(value.items())]
-            elif part.name == "world":
-                if value is not None:
-                    parts.append(f"world={value[0]}:{value[1]}")
-            elif part.name != "profile" and value != getattr(usual, part.name):
-                # "g" would shorten a large integer to a form that cannot be parsed back
-                number = str(int(value)) if isinstance(value, int) else f"{value:g}"
-                parts.append(f"{part.name}={number}")
-        return "lab/" + ",".join(parts or [f"acuity={self.acuity:g}"])
-
-
-SHARES = (
-    "acuity",
-    "reading",
-    "hallucination",
-    "json_faults",
-    "middle",
-    "judging",
-    "grading",
-    "position_bias",
-)
-"""Parameters between 0 and 1."""
-
-
-def parse(text: str) -> LabModel:
-    """The model with the given name: ``acuity=0.8,seed=3``, with or without the ``lab/`` prefix."""
-    values: dict[str, Any] = {}
-    by_kind: dict[str, float] = {}
-    known = {part.name: part.type for part in fields(LabModel) if part.name != "by_kind"}
-    for piece in filter(None, text.removeprefix("lab/").split(",")):
-        key, equals, value = (word.strip() for word in piece.partition("="))
-        if key not in known and key not in KINDS.values():
-            raise unknown("parameter of a lab model", key, [*known, *KINDS.values()], where=text)
-        try:
-            if not equals:
-                raise ValueError(piece)
-            group = by_kind if key in KINDS.values() else values
-            group[key] = _parse_value(key, value)
-        except ValueError as error:
-            raise ConfigError(f"lab/{text}: {piece!r} is not NAME=NUMBER", key=key) from error
-    _check(text, {**values, **by_kind})
-    usual = LabModel.of(values.get("profile", ""))
-    return replace(usual, by_kind=by_kind, **values)
-
-
-def _parse_value(key: str, value: str) -> Any:
-    if key == "profile":
-        return value
-    if key == "world":
-        seed, _, minutes = value.partition(":")
-        return int(seed), int(minutes)
-    if key in ("seed", "context"):
-        return int(value)
-    if key in ("sleep", "tools"):
-        return bool(int(value))
-    return float(value)
-
-
-def _check(text: str, values: Mapping[str, Any]) -> None:
-    for key in (*SHARES, *KINDS.values()):
-        if key in values and not 0 <= values[key] <= 1:
-            raise ConfigError(f"lab/{text}: {key} must be between 0 and 1", key=key)
-    for key in ("latency", "verbosity", "dilution"):
-        if key in values and not (values[key] >= 0 and math.isfinite(values[key])):
-            raise ConfigError(f"lab/{text}: {key} must be finite and not negative", key=key)
-
-
 def make(text: str) -> LabChat:
     """The chat for a model name; the registry of model families calls this."""
     return LabChat(parse(text))
@@ -195,27 +72,11 @@ class LabChat:
             price=price,
             revision=PROFILE.hash,  # cached replies of another profile must not be reused
         )
-        self._eyes = Eyes(
-            self.model.seed,
-            self.model.acuity,
-            self.model.by_kind,
-            self.model.hallucination,
-            self.model.reading,
-            self.model.dilution,
-            self.model.middle,
-        )
+        self._eyes = Eyes(self.model)
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Look at the pictures, read the text, and reply in the requested form."""
-        shown = Shown(messages, self._eyes, self.model.world)
-        mind = Mind(
-            shown,
-            self.model.seed,
-            self.model.verbosity,
-            self.model.judging,
-            self.model.grading,
-            self.model.position_bias,
-        )
+        mind = Mind(Shown(messages, self._eyes))
         calls: tuple[ToolCall, ...] = ()
         text = ""
         # as with endpoints that lack tool calls: the caller describes its tools in words instead
@@ -223,8 +84,8 @@ class LabChat:
             raise Unsupported(self.card.name, "tools")
         if options.tools and wants_tool(mind):
             calls = (self._call(mind, options.tools, options),)
-        elif options.schema is None and shown.worded_tools and wants_tool(mind):
-            wanted = self._call(mind, shown.worded_tools, options)
+        elif options.schema is None and mind.shown.worded_tools and wants_tool(mind):
+            wanted = self._call(mind, mind.shown.worded_tools, options)
             request = {"tool": wanted.name, "arguments": json.loads(wanted.arguments)}
             text = json.dumps(request, ensure_ascii=False)
         else:
@@ -477,7 +338,7 @@ class Filler:
             if str(choice).lower() == wanted:
                 return choice
         self._note_neutral(name)
-        return pick(choices, self._mind.seed, salt, *choices)
+        return pick(choices, self._mind.model.seed, salt, *choices)
 
     def _note_neutral(self, name: str) -> None:
         # nobody reads the answer of an unfinished plan, so what it holds does not matter

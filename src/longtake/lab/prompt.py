@@ -10,7 +10,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,7 @@ from longtake.lab.facts import (
     sign_text,
 )
 from longtake.lab.frame_code import Moment
-from longtake.lab.profile import PROFILE, pick, share
+from longtake.lab.profile import PROFILE, LabModel, pick, share
 from longtake.lab.queries import LabQuery, joined, query_in
 from longtake.lab.world import Script, make_script
 from longtake.llm.chat import Image, Message, Text, ToolSpec
@@ -46,14 +46,7 @@ class Eyes:
     renaming their classes or fields would change what every model sees.
     """
 
-    seed: int = 0
-    acuity: float = PROFILE.model.acuity
-    by_kind: Mapping[str, float] = field(default_factory=dict)
-    """Acuity per kind (``action``, ``people``, ``onscreen``, ``spoken``) where it differs."""
-    hallucination: float = PROFILE.model.hallucination
-    reading: float = PROFILE.model.reading
-    dilution: float = 0.0
-    middle: float = 0.0
+    model: LabModel
 
     def attention(self, load: float, position: float) -> float:
         """The share of attention that something gets in a call: 1 / (1 + dilution · log₂ load).
@@ -61,10 +54,10 @@ class Eyes:
         ``load`` is the size of the call in pictures, ``position`` runs from 0 to 1. The ends of a
         call lose less than the middle; the mean over all positions does not depend on ``middle``.
         """
-        if self.dilution == 0.0 or load <= 1.0:
+        if self.model.dilution == 0.0 or load <= 1.0:
             return 1.0
-        bent = 1.0 + self.middle * (6.0 * position * (1.0 - position) - 1.0)
-        return 1.0 / (1.0 + self.dilution * math.log2(load) * bent)
+        bent = 1.0 + self.model.middle * (6.0 * position * (1.0 - position) - 1.0)
+        return 1.0 / (1.0 + self.model.dilution * math.log2(load) * bent)
 
     def look(self, moment: Moment, attention: float = 1.0) -> list[Sighting]:
         """What is noticed in a picture."""
@@ -72,17 +65,17 @@ class Eyes:
         visible = script.visible(moment.second)
         noticed = [self._notice(fact, moment, attention) for fact in visible]
         seen = [Sighting(fact, float(moment.second)) for fact in noticed if fact is not None]
-        if share(self.seed, "imagined", moment) < self.hallucination:
+        if share(self.model.seed, "imagined", moment) < self.model.hallucination:
             imagined = self._imagine(script, moment)
             seen.append(Sighting(imagined, float(moment.second)))
         return seen
 
     def _imagine(self, script: Script, moment: Moment) -> Deed:
         """A deed that is not there; its place and person do belong to the film."""
-        person = pick(script.cast, self.seed, "who", moment)
-        colour = pick(list(v.COLOURS), self.seed, "hue", moment)
-        kind = pick(v.THINGS, self.seed, "kind", moment)
-        verb = pick(list(v.VERBS), self.seed, "verb", moment)
+        person = pick(script.cast, self.model.seed, "who", moment)
+        colour = pick(list(v.COLOURS), self.model.seed, "hue", moment)
+        kind = pick(v.THINGS, self.model.seed, "kind", moment)
+        verb = pick(list(v.VERBS), self.model.seed, "verb", moment)
         return Deed(person, verb, Thing(colour, kind), script.scene_at(moment.second).place)
 
     def takes_in(self, fact: Fact, attention: float = 1.0) -> bool:
@@ -90,14 +83,14 @@ class Eyes:
         if isinstance(fact, Saying):
             # hearing is a matter of acuity, as seeing is
             heard = self._acuity("spoken") * attention
-            return share(self.seed, "spoken", sentence(fact)) < heard
-        return share(self.seed, "reading", repr(fact)) < self.reading * attention
+            return share(self.model.seed, "spoken", sentence(fact)) < heard
+        return share(self.model.seed, "reading", repr(fact)) < self.model.reading * attention
 
     def _acuity(self, kind: str) -> float:
-        return self.by_kind.get(kind, self.acuity)
+        return self.model.by_kind.get(kind, self.model.acuity)
 
     def _sees(self, kind: str, fact: Fact, moment: Moment, attention: float) -> bool:
-        drawn = share(self.seed, kind, sentence(fact), moment.second)
+        drawn = share(self.model.seed, kind, sentence(fact), moment.second)
         return drawn < self._acuity(kind) * attention
 
     def _notice(self, fact: Fact, moment: Moment, attention: float) -> Fact | None:
@@ -154,8 +147,6 @@ class Shown:
 
     messages: Sequence[Message]
     eyes: Eyes
-    world: tuple[int, int] | None = None
-    """Seed and minutes of the only world whose pictures are recognised; ``None``: all worlds."""
 
     @cached_property
     def text(self) -> str:
@@ -176,9 +167,10 @@ class Shown:
         return [moment if self._knows(moment) else None for moment in moments]
 
     def _knows(self, moment: frame_code.Moment | None) -> bool:
-        if self.world is None or moment is None:
+        world = self.eyes.model.world
+        if world is None or moment is None:
             return True
-        return self.world == (moment.seed, moment.minutes)
+        return world == (moment.seed, moment.minutes)
 
     @cached_property
     def seen(self) -> list[Sighting]:
@@ -261,8 +253,8 @@ class Shown:
         for moment in self.moments:
             if moment is not None:
                 return moment.minutes * 60.0
-        if self.world is not None:
-            return self.world[1] * 60.0
+        if self.eyes.model.world is not None:
+            return self.eyes.model.world[1] * 60.0
         if match := _LONG.search(self.instructions):
             return parse_time(match[1] or match[2])
         return max((time for _, time in _times(self.text)), default=0.0) + 1.0

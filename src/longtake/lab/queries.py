@@ -21,11 +21,10 @@ from longtake.lab.facts import (
     Saying,
     Sighting,
     Sign,
-    base,
+    deed_in,
     expression,
     fits,
-    person_in,
-    thing_in,
+    slots_of,
 )
 from longtake.types import Segment
 
@@ -82,7 +81,9 @@ class LabQuery:
     @property
     def text(self) -> str:
         """The question as a sentence."""
-        return FORMS[self.form].format(**self._words())
+        words = {**slots_of(self.second, "2"), **slots_of(self.first)}
+        words |= {"scope": self.scope or "", "kind": self.kind or ""}
+        return FORMS[self.form].format(**words)
 
     def needs(self) -> list[Fact]:
         """Patterns of what must be seen, as far as the question itself tells."""
@@ -96,24 +97,6 @@ class LabQuery:
         if self.scope is None:
             return True
         return time is not None and time in scope_segment(self.scope, duration)
-
-    def _words(self) -> dict[str, str]:
-        words: dict[str, str] = {"scope": self.scope or "", "kind": self.kind or ""}
-        for number, fact in (("", self.first), ("2", self.second)):
-            match fact:
-                case Deed(person, verb, thing, place):
-                    words |= {
-                        f"person{number}": str(person),
-                        f"verb{number}": str(verb),
-                        f"thing{number}": str(thing),
-                        f"verbs{number}": v.VERBS.get(str(verb), ""),
-                        f"place{number}": str(place),
-                    }
-                case Sign(colour, _, place):
-                    words |= {"colour": str(colour), "place": str(place)}
-                case Saying(subject):
-                    words["subject"] = str(subject)
-        return words
 
 
 def scope_segment(scope: str, duration: float) -> Segment:
@@ -165,66 +148,49 @@ def _query(form: str, g: Mapping[str, str]) -> LabQuery:
         return LabQuery(form, Sign(g["colour"].lower(), None, g["place"].lower()))
     if form in RELATIONS:
         return LabQuery(form, Saying(" ".join(g["subject"].lower().split()), form))
-    person = person_in(g) if "coat" in g else None
-    thing = thing_in(g) if "kind" in g and "colour" in g else None
-    verb = base(g["verbs"]) if "verbs" in g else None
-    if "verb" in g:
-        verb = g["verb"].lower()
-    place = g["place"].lower() if "place" in g else None
-    first = Deed(person, verb, thing, place)
-    if form == "hop_person":
-        return LabQuery(form, first, Deed(None, g["verb2"].lower(), None, g["place2"].lower()))
-    if form == "hop_place":
-        return LabQuery(form, first, Deed(None, base(g["verbs2"]), thing_in(g, "2"), None))
+    if form in ("hop_person", "hop_place"):
+        return LabQuery(form, deed_in(g), deed_in(g, "2"))
     scope = " ".join(g["scope"].lower().split()) if "scope" in g else None
     # with a colour, the kind belongs to the thing
     kind = g["kind"].lower() if "kind" in g and "colour" not in g else None
-    return LabQuery(form, first, None, scope, kind)
+    return LabQuery(form, deed_in(g), None, scope, kind)
 
 
-_CLAUSE = expression("{person} {verbs} {thing} at the {place}")
+CLAUSE = "{person} {verbs} {thing} at the {place}"
 
 
 def clause(deed: Deed) -> str:
     """A deed as an answer option states it."""
-    return f"{deed.person} {v.VERBS[str(deed.verb)]} {deed.thing} at the {deed.place}"
+    return CLAUSE.format(**slots_of(deed))
 
 
-def deed_in(text: str) -> Deed | None:
+def stated_deed(text: str) -> Deed | None:
     """The deed that an option states."""
-    match = re.search(_CLAUSE, text, re.IGNORECASE)
-    if match is None:
-        return None
-    g = match.groupdict()
-    return Deed(person_in(g), base(g["verbs"]), thing_in(g), g["place"].lower())
+    match = re.search(expression(CLAUSE), text, re.IGNORECASE)
+    return deed_in(match.groupdict()) if match else None
 
 
 def doing(deed: Deed) -> str:
     """A deed without the person: ``lifts the green cup at the harbour``."""
-    return f"{v.VERBS[str(deed.verb)]} {deed.thing} at the {deed.place}"
+    return "{verbs} {thing} at the {place}".format(**slots_of(deed))
 
 
 def value_of(form: str, fact: Fact) -> str:
-    """The answer that a fact gives to a question of the given form."""
+    """The answer that a fact gives to a question of the given form; empty if it gives none."""
     match fact:
         case Sign(_, text, _):
-            return str(text)
-        case Saying(_, _, value):
-            return str(value)
+            return text or "" if form == "sign" else ""
+        case Saying(_, relation, value):
+            return str(value) if form == relation else ""
         case Deed(person, verb, thing, place):
             values = {
-                "what": str(thing),
-                "scope": str(thing),
-                "hop_person": str(thing),
-                "who": str(person),
-                "hop_place": str(person),
+                **dict.fromkeys(("what", "scope", "hop_person"), str(thing)),
+                **dict.fromkeys(("who", "hop_place"), str(person)),
+                **dict.fromkeys(("before", "after"), clause(fact)),
+                **dict.fromkeys(("next", "previous"), doing(fact)),
                 "where": f"at the {place}",
                 "deed": f"{v.VERBS[str(verb)]} it",
                 "colour": thing.colour if thing else "",
-                "before": clause(fact),
-                "after": clause(fact),
-                "next": doing(fact),
-                "previous": doing(fact),
                 "topic": v.THEME_OF[thing.kind] if thing else "",
             }
             return values.get(form, "")
@@ -334,7 +300,7 @@ def _most_seen(query: LabQuery, matching: Sequence[Sighting], missing: tuple[Fac
 def _order(query: LabQuery, sightings: Sequence[Sighting], options: Sequence[str]) -> Finding:
     """The option whose deed lies on the asked side of the anchor, directly or by elimination."""
     anchor = _earliest(query.first, sightings)
-    deeds = [deed_in(option) for option in options]
+    deeds = [stated_deed(option) for option in options]
     sighted = [_earliest(deed, sightings) if deed else None for deed in deeds]
     pairs = zip(deeds, sighted, strict=True)
     lacking = tuple(deed for deed, sighting in pairs if deed and sighting is None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from longtake._util.timecode import CLOCK, SHORT_CLOCK, clock, parse_time
@@ -153,17 +154,6 @@ def pick_tool(mind: Mind, tools: Sequence[ToolSpec]) -> ToolSpec:
     return next(tool for tool in tools if tool.name == chosen)
 
 
-PLANNING: Mapping[str, Callable[[Mind], Any]] = {
-    **dict.fromkeys(("instruct", "instruction"), instruction),
-    **dict.fromkeys(("start", "start_time", "begin"), lambda mind: next_segment(mind).start),
-    **dict.fromkeys(("end", "end_time", "stop"), lambda mind: next_segment(mind).end),
-}
-"""Skills for the fields of plans and tool arguments.
-
-``agent`` and ``tool`` are filled in :mod:`longtake.lab.model`, because they depend on the choices.
-"""
-
-
 _SCORES = {(3, True): 9, (2, True): 6, (2, False): 4, (3, False): 3}
 """Score by how far the stated facts settle the question, and whether they support the answer."""
 
@@ -202,11 +192,6 @@ def describe(mind: Mind) -> str:
     return mind.describe() if mind.shown.moments else summary(mind)
 
 
-def answer(mind: Mind) -> str:
-    """The answer in words, or its letter if the field accepts only letters."""
-    return mind.answer
-
-
 def summary(mind: Mind) -> str:
     """Summarise what is known: first what supports the answer, then everything else."""
     sentences = [sentence(sighting.fact) for sighting in _known(mind)[:6]]
@@ -230,21 +215,6 @@ def _known(mind: Mind) -> list[Sighting]:
 
 def _complete(fact: Fact) -> bool:
     return not isinstance(fact, Sign) or (fact.text is not None and fact.colour is not None)
-
-
-def confidence(mind: Mind) -> int:
-    """Grade: 3 if the input settles the question, 2 if it does so in part, 1 otherwise."""
-    return mind.grade
-
-
-def whole_video(mind: Mind) -> bool:
-    """Whether the whole film must be watched: for counting and for the theme."""
-    return mind.query is not None and mind.query.form in WHOLE_FILM
-
-
-def needs_more_info(mind: Mind) -> bool:
-    """Whether something is still missing."""
-    return mind.grade < 3
 
 
 def missing_keyword(mind: Mind) -> str:
@@ -303,62 +273,46 @@ def topic(mind: Mind) -> str:
     return f"the narrator speaks of the {', the '.join(subjects[:4])}"
 
 
-def text(mind: Mind) -> str:
-    """The answer, or a description if nothing is asked."""
-    return mind.answer if mind.query else describe(mind)
-
-
-def choice(mind: Mind) -> str:
-    """The letter of an option, or the answer to an open question."""
-    return mind.letter or mind.answer
-
-
-def reason(mind: Mind) -> str:
-    """What supports the answer, with times."""
-    return mind.padded(mind.reason)
-
-
-def search_text(mind: Mind) -> str:
-    """What to search for, in at most fifty words."""
-    return mind.retrieval
-
-
-def vlm_query(mind: Mind) -> str:
-    """The question itself, or what to search for if nothing is asked."""
-    return mind.query.text if mind.query else mind.retrieval
-
-
-_DESCRIPTIONS = ("caption", "description", "observation")
-_ANSWERS = ("answer", "final_answer", "prediction")
-_CHOICES = ("choice", "letter", "option")
-_REASONS = ("reason", "reasoning", "rationale", "justification", "why")
-_SUMMARIES = ("summary", "sentences", "explanation")
-_SEARCHES = ("key_information", "clue", "query", "cue", "keyword", "search")
-_QUERIES = ("general_query", "event_query")
-
 VALUES: Mapping[str, Callable[[Mind], Any]] = {
-    **dict.fromkeys(_DESCRIPTIONS, describe),
-    "text": text,
-    **dict.fromkeys(_ANSWERS, answer),
-    **dict.fromkeys(_CHOICES, choice),
-    **dict.fromkeys(_REASONS, reason),
-    **dict.fromkeys(_SUMMARIES, summary),
-    "findings": findings,
-    "confidence": confidence,
-    "whole_video": whole_video,
-    **dict.fromkeys((*_SEARCHES, *_QUERIES), search_text),
-    "vlm_query": vlm_query,
-    "needs_more_info": needs_more_info,
+    # the answer in words, or its letter if the field accepts only letters
+    **dict.fromkeys(("answer", "final_answer", "prediction"), attrgetter("answer")),
+    **dict.fromkeys(("choice", "letter", "option"), lambda mind: mind.letter or mind.answer),
+    "text": lambda mind: mind.answer if mind.query else describe(mind),
+    **dict.fromkeys(
+        ("reason", "reasoning", "rationale", "justification", "why"),
+        lambda mind: mind.padded(mind.reason),
+    ),
+    "confidence": attrgetter("grade"),
+    "needs_more_info": lambda mind: mind.grade < 3,
     "missing_keyword": missing_keyword,
+    **dict.fromkeys(("caption", "description", "observation"), describe),
+    **dict.fromkeys(("summary", "sentences", "explanation"), summary),
+    "findings": findings,
+    # what to search for, in at most fifty words
+    **dict.fromkeys(
+        (
+            *("key_information", "clue", "query", "cue", "keyword", "search"),
+            *("general_query", "event_query"),
+        ),
+        attrgetter("retrieval"),
+    ),
+    "vlm_query": lambda mind: mind.query.text if mind.query else mind.retrieval,
     **dict.fromkeys(("score", "relevance"), score),
+    # whether the whole film must be watched: for counting and for the theme
+    "whole_video": lambda mind: mind.query is not None and mind.query.form in WHOLE_FILM,
     "temporal_plan": temporal_plan,
     "credible": credible,
     "comment": comment,
     "sentiment": lambda _: "neutral",  # the narrator never shows any
     **dict.fromkeys(("topic", "title"), topic),
-    **PLANNING,
+    **dict.fromkeys(("instruct", "instruction"), instruction),
+    **dict.fromkeys(("start", "start_time", "begin"), lambda mind: next_segment(mind).start),
+    **dict.fromkeys(("end", "end_time", "stop"), lambda mind: next_segment(mind).end),
 }
-"""Field name to the skill that fills it."""
+"""Field name to the skill that fills it.
+
+``agent`` and ``tool`` are filled in :mod:`longtake.lab.model`, because they depend on the choices.
+"""
 
 
 _TIMED = re.compile(rf"\[({SHORT_CLOCK})\]")
@@ -495,11 +449,6 @@ def facets(mind: Mind) -> list[dict[str, Any]]:
     return parts
 
 
-def entities(mind: Mind) -> list[str]:
-    """The things, people and places that the question names."""
-    return mind.entities()
-
-
 def lines(mind: Mind) -> list[dict[str, Any]]:
     """Subtitle lines that bear on the question, with times; all of them if nothing is asked."""
     spoken = [s for s in mind.shown.read_facts if isinstance(s.fact, Saying)]
@@ -524,7 +473,7 @@ LISTS: Mapping[str, Callable[[Mind], list[Any]]] = {
     "events": timeline,
     "groups": groups,
     **dict.fromkeys(("facets", "options"), facets),
-    **dict.fromkeys(("query_keywords", "keywords", "entities", "queries"), entities),
+    **dict.fromkeys(("query_keywords", "keywords", "entities", "queries"), Mind.entities),
     "lines": lines,
     **dict.fromkeys(("intervals", "segments", "ranges"), intervals),
 }

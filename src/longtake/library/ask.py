@@ -120,27 +120,24 @@ def ask_library(
         return _Asking(library, session, question, method, where, among, tries, stop).run()
 
 
+@dataclass
 class _Asking:
-    def __init__(
-        self,
-        library: Library,
-        session: Session,
-        question: Question,
-        method: str,
-        where: str,
-        among: Collection[str] | None,
-        tries: int,
-        stop: Stop | None,
-    ) -> None:
-        self.library, self.session, self.question = library, session, question
-        self.method, self.tries, self.stop = method, tries, stop
-        self.where, self.among = where, among
-        self.spent = Usage()
-        self.clock = Ledger(session.settings.budget)
-        self.every = asks_for_every(question)
-        self.answers: list[FilmAnswer] = []
-        self.ended: Status | None = None
-        """Why no further film is asked, if something ended the search."""
+    library: Library
+    session: Session
+    question: Question
+    method: str
+    where: str
+    among: Collection[str] | None
+    tries: int
+    stop: Stop | None
+    spent: Usage = field(default_factory=Usage)
+    answers: list[FilmAnswer] = field(default_factory=list)
+    ended: Status | None = None
+    """Why no further film is asked, if something ended the search."""
+
+    def __post_init__(self) -> None:
+        self.clock = Ledger(self.session.settings.budget)
+        self.every = asks_for_every(self.question)
 
     def run(self) -> LibraryAnswer:
         with step("search"):
@@ -270,17 +267,13 @@ class _Asking:
 
     def merge(self, settled: Sequence[FilmAnswer]) -> tuple[Answer, list[FilmAnswer]]:
         """One answer from several films; the films' own answers in a row if no model can say."""
-        lines = [
-            f"{number}. {each.film.name}: {each.answer.text}"
-            for number, each in enumerate(settled, start=1)
-        ]
-        listed = "; ".join(f"{each.film.name}: {each.answer.text}" for each in settled)
-        plain = Answer(text=listed)
+        told = [f"{each.film.name}: {each.answer.text}" for each in settled]
+        plain = Answer(text="; ".join(told))
         if asks_for_words(self.question):
             # each occurrence is a citation, and counting them needs no model
             found = sum(len(each.answer.evidence) for each in settled)
-            plain = Answer(text=f"{found} times in {len(settled)} films. {listed}")
-            return plain, list(settled)
+            counted = f"{found} times in {len(settled)} films. {plain.text}"
+            return replace(plain, text=counted), list(settled)
         try:
             run = self.remaining().reader(stop=self.stop)
             merged = ask(
@@ -289,7 +282,7 @@ class _Asking:
                 MergedAnswer,
                 default=None,
                 question=self.question,
-                answers=lines,
+                answers=[f"{number}. {text}" for number, text in enumerate(told, start=1)],
             )
         except LongtakeError as error:
             note("not_merged", why=str(error))

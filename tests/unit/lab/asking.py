@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 from longtake._util.timecode import clock
-from longtake.lab.model import LabChat, LabModel
+from longtake.lab.model import LabChat
+from longtake.lab.profile import LabModel
 from longtake.llm.chat import Image, Message, Options, say
 
 CHOICE = {

@@ -15,8 +15,7 @@ from longtake.errors import ConfigError
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
 from longtake.lab.frame_code import Moment
-from longtake.lab.model import LabModel, parse
-from longtake.lab.profile import PROFILE, ModelProfile, Profile
+from longtake.lab.profile import PROFILE, LabModel, ModelProfile, Profile, parse
 from longtake.lab.prompt import Eyes
 from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Image, Options, request_hash, say
@@ -187,7 +186,7 @@ def test_a_sharper_eye_sees_all_that_a_duller_one_sees():
             moment = Moment(script.seed, script.minutes, second)
             seen = []
             for acuity in (0.3, 0.6, 1.0):
-                facts = {s.fact for s in Eyes(0, acuity, hallucination=0.0).look(moment)}
+                facts = {s.fact for s in Eyes(LabModel(0, acuity, hallucination=0.0)).look(moment)}
                 seen.append(happening.fact in facts)
             assert seen[0] <= seen[1] <= seen[2] is True
             gained += seen[2] - seen[0]

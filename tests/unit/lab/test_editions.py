@@ -10,8 +10,8 @@ from unit.lab.asking import answered, model, reply, shown
 from longtake.errors import ConfigError
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
-from longtake.lab.model import LabChat, LabModel, parse
-from longtake.lab.profile import PROFILE
+from longtake.lab.model import LabChat
+from longtake.lab.profile import PROFILE, LabModel, parse
 from longtake.lab.prompt import Eyes
 from longtake.lab.questions import questions_json
 from longtake.llm.chat import Options
@@ -73,7 +73,7 @@ def test_pictures_dilute_one_another(footage):
 def test_text_dilutes_too(footage):
     question = needles()[0]
     note = f"At the {WORLD.script.scenes[0].place}, somebody waits. " * 400
-    eyes = Eyes(0, 1.0, dilution=0.5)
+    eyes = Eyes(LabModel(0, 1.0, dilution=0.5))
     assert eyes.attention(2.0, 0.5) > eyes.attention(64.0, 0.5)
     bare, long = (
         model(acuity=0.7, seed=s, dilution=2.0).complete(
@@ -85,9 +85,9 @@ def test_text_dilutes_too(footage):
 
 
 def test_the_middle_of_a_call_loses_most_and_the_mean_does_not_change():
-    eyes = Eyes(0, 1.0, dilution=0.1, middle=0.25)
+    eyes = Eyes(LabModel(0, 1.0, dilution=0.1, middle=0.25))
     ends, middle = eyes.attention(64, 0.0), eyes.attention(64, 0.5)
-    assert ends > Eyes(0, 1.0, dilution=0.1).attention(64, 0.5) > middle
+    assert ends > Eyes(LabModel(0, 1.0, dilution=0.1)).attention(64, 0.5) > middle
     lost = [1 / eyes.attention(64, position) for position in np.linspace(0, 1, 1001)]
     assert np.mean(lost) == pytest.approx(1 + 0.1 * 6, abs=1e-3)
     assert eyes.attention(1.0, 0.5) == 1.0

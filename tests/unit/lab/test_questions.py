@@ -7,7 +7,7 @@ import pytest
 from longtake.lab import vocabulary as v
 from longtake.lab.facts import Deed, facts_in, fits, wished_in
 from longtake.lab.film import make_world
-from longtake.lab.queries import FORMS, deed_in, option_of, query_in, scope_segment, solve
+from longtake.lab.queries import FORMS, option_of, query_in, scope_segment, solve, stated_deed
 from longtake.lab.questions import KINDS, within
 from longtake.types import LETTERS
 
@@ -54,7 +54,7 @@ def is_right(script, query, option):
         case "cost" | "weigh" | "leave" | "own":
             return any(h.fact.value == option for h in script.sayings if fits(first, h.fact))
         case "before" | "after":
-            gap = moments[deed_in(option)].start - moments[first].start
+            gap = moments[stated_deed(option)].start - moments[first].start
             return gap < 0 if query.form == "before" else gap > 0
         case "count":
             return int(option) == sum(fits(first, d) for d in deeds(script))

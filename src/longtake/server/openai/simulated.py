@@ -24,8 +24,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from longtake.errors import ConfigError
-from longtake.lab.model import LabChat, LabModel, parse
-from longtake.lab.profile import PROFILE, digest, share
+from longtake.lab.model import LabChat
+from longtake.lab.profile import PROFILE, LabModel, digest, parse, share
 from longtake.llm.chat import (
     Image,
     Message,

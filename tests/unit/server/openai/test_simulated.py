@@ -17,7 +17,8 @@ from unit.lab.asking import CHOICE, answered, shown
 from longtake.errors import ConfigError
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
-from longtake.lab.model import LabChat, LabModel
+from longtake.lab.model import LabChat
+from longtake.lab.profile import LabModel
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.chat import Card, Image, Options, ToolSpec, Unavailable, say
 from longtake.llm.http import Endpoint
