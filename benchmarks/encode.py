@@ -1,4 +1,4 @@
-"""Speed of the built-in encoders and readers, and the gain from decoding and encoding in parallel.
+"""Speed of the built-in encoders and readers.
 
     python benchmarks/encode.py [--film FILE] [--frames 60] [--threads 0]
 
@@ -12,16 +12,13 @@ import tempfile
 import time
 from pathlib import Path
 
-import av
 import numpy as np
 
-from longtake.index.layers import NetworkLayer, rows_of, width_for
 from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.perception.encoders import BuiltIns, open_image_text_encoder
 from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
 from longtake.perception.runtime import Compute
-from longtake.types import Frame
 from longtake.video.video import Video
 
 
@@ -64,37 +61,6 @@ def rates(cache, frames, compute):
     print(f"{f'rapidocr ({size})':38} {3 / wall:7.1f} frames/s  {cpu / 3:6.2f} CPU-s each")
 
 
-def overlap(cache, film, compute):
-    """The pipeline of ``longtake index``, against its two halves in sequence and a naive loop."""
-    eyes = EfficientNetLite2(cache, compute=compute)
-    layer = NetworkLayer(eyes)
-    video = Video(film)
-    width = width_for(video, [layer])
-
-    def index():
-        # sampling decodes ahead on its own threads while rows are computed
-        rows_of([layer], video.sample(1.0, width=width))
-
-    def halves():
-        layer.rows(list(video.sample(1.0, width=width)))
-
-    def naive():
-        with av.open(str(film)) as container:
-            container.streams.video[0].thread_type = "AUTO"
-            kept = []
-            for frame in container.decode(video=0):
-                if frame.time >= len(kept):
-                    kept.append(Frame(frame.time, frame.to_ndarray(format="rgb24")))
-        layer.rows(kept)
-
-    runs = [{act.__name__: best(act, runs=1) for act in (index, halves, naive)} for _ in range(5)]
-    # runs are interleaved, so that a busy moment affects all alike
-    timed = {name: min(run[name] for run in runs) for name in runs[0]}
-    for name, (wall, cpu) in timed.items():
-        ratio = wall / timed["index"][0]
-        print(f"{name:10} {wall:6.2f} s ({cpu:.2f} CPU-s)   {ratio:5.2f} × index")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--film", type=Path)
@@ -111,7 +77,6 @@ def main():
         ]
         print(f"{os.cpu_count()} cores; {len(frames)} frames of {film.name}")
         rates(Path(folder), frames, compute)
-        overlap(Path(folder), film, compute)
 
 
 if __name__ == "__main__":

@@ -19,14 +19,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 
-import av
 import numpy as np
 import torch
-from joined_film import repeat
+from joined_film import join, timeline
 from transformers import SiglipVisionConfig, SiglipVisionModel
 
 from longtake.config import MediaSettings
@@ -56,7 +54,11 @@ def main() -> None:
     folder = args.folder or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
     print(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.strip())
-    args.film = hour_of_film(args.clips, folder, args.minutes)
+    args.film = folder / f"film_{args.minutes:g}.mp4"
+    if not args.film.exists():
+        join(timeline(args.clips, 60 * args.minutes), args.film, fps=30, gop=250, sound=False)
+    size = args.film.stat().st_size / 1e6
+    print(f"film: {args.minutes:g} minutes of 720p30 H.264, {size:.0f} MB")
     args.encoder = encoder_folder(folder)
     for part in args.part or PARTS:
         began = time.perf_counter()
@@ -65,39 +67,6 @@ def main() -> None:
         print(f"({time.perf_counter() - began:.0f} s)", flush=True)
     if args.folder is None:
         shutil.rmtree(folder)
-
-
-def hour_of_film(clips: list[Path], folder: Path, minutes: float) -> Path:
-    """The clips at 720p and 30 frames a second, as H.264 with x264's defaults, repeated."""
-    unit, film = folder / "unit.mp4", folder / f"film_{minutes:g}.mp4"
-    if film.exists():
-        return film
-    with av.open(str(unit), "w") as out:
-        stream = out.add_stream("libx264", rate=30, options={"preset": "veryfast"})
-        stream.width, stream.height, stream.pix_fmt = 1280, 720, "yuv420p"
-        stream.thread_count = 0
-        shown = 0
-        for clip in clips:
-            for frame in frames_at(clip, 30):
-                scaled = frame.reformat(1280, 720, "yuv420p")
-                scaled.pts, scaled.time_base = shown, Fraction(1, 30)
-                shown += 1
-                out.mux(stream.encode(scaled))
-        out.mux(stream.encode(None))
-    repeat(unit, film, minutes * 60)
-    size = film.stat().st_size / 1e6
-    print(f"film: {minutes:g} minutes of 720p30 H.264, {size:.0f} MB, a unit of {shown / 30:.0f} s")
-    return film
-
-
-def frames_at(clip: Path, fps: int) -> Iterator[av.VideoFrame]:
-    """The frame on screen at every multiple of 1/``fps``."""
-    with av.open(str(clip)) as source:
-        due = 0.0
-        for frame in source.decode(source.streams.video[0]):
-            while frame.time is not None and frame.time >= due:
-                yield frame
-                due += 1 / fps
 
 
 def encoder_folder(folder: Path) -> Path:
@@ -173,26 +142,19 @@ def decoding(args: argparse.Namespace) -> None:
         )
     for threads in (1, 16):
         stretch = np.arange(0, min(film.duration, 60 * threads, 600))
-        video = Video(
-            args.film,
-            limits=MediaSettings(device="cpu", workers=threads),
-            info=film.info,
-            table=table,
-        )
+        limits = MediaSettings(device="cpu", workers=threads)
+        video = Video(args.film, limits=limits, info=film.info, table=table)
         seconds, count = rate(video, stretch, width)
         print(
             f"cpu,  {threads:2} threads:  {len(stretch) / seconds:6.0f} × real time, "
             f"{30 * len(stretch) / seconds:6.0f} film frames/s ({count} frames kept)"
         )
     times = np.arange(0, 120.0)
-    ours = list(
-        Video(args.film, limits=gpu(4), info=film.info, table=table).frames(times, width=width)
+    opened = (
+        Video(args.film, limits=limits, info=film.info, table=table)
+        for limits in (gpu(4), MediaSettings(device="cpu"))
     )
-    theirs = list(
-        Video(args.film, limits=MediaSettings(device="cpu"), info=film.info, table=table).frames(
-            times, width=width
-        )
-    )
+    ours, theirs = (list(video.frames(times, width=width)) for video in opened)
     equal = sum(a.time == b.time for a, b in zip(ours, theirs, strict=True))
     errors = [
         np.mean((a.pixels.astype(float) - b.pixels) ** 2) for a, b in zip(ours, theirs, strict=True)

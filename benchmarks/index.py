@@ -1,7 +1,6 @@
 """Indexing a long film: longtake beside a naive script and an earlier checkout.
 
     python benchmarks/index.py CLIP … [--minutes 60] [--before CHECKOUT] [--sides naive before now]
-                                      [--naive-share 0.2]
 
 Joins the clips, again and again, into one 720p film of the given length (``joined_film.py``). Every
 side indexes that film in processes of its own. The tables show wall time, CPU time and peak memory,
@@ -13,9 +12,7 @@ a side's JSON file to measure it again.
 This checkout indexes the film with one command, whose JSON has the cost of each part; the earlier
 one runs part by part, so that a run that is killed goes on with the next part.
 
-The naive script is what one would write in an afternoon (``naive_index.py``). It takes as long for
-each second of a film, so ``--naive-share`` lets it see whole clips from all over the film only. Its
-costs are then scaled to the film, apart from starting, and what was found there is shown beside it.
+The naive script is what one would write in an afternoon (``naive_index.py``).
 """
 
 import argparse
@@ -32,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import index_truth
-from joined_film import Placed, distinct, join, sampled, timeline
+from joined_film import Placed, distinct, join, timeline
 
 from longtake.algorithms.shots import survey
 from longtake.config import Settings
@@ -74,14 +71,9 @@ class Side:
     queries: Sequence[str]
     root: Path
     """The checkout; the naive script ignores it."""
-    seen: Sequence[Placed]
-    """The clips that it indexes; all of them, unless it is the naive script."""
-    share: float
-    """How much of the film that is."""
 
     def __post_init__(self) -> None:
-        part = "" if self.share == 1 else f"-{self.share:.3f}"
-        self._kept = WORK / f"{self.film.stem}-{self.name}{part}.json"
+        self._kept = WORK / f"{self.film.stem}-{self.name}.json"
         self.result: dict[str, Any] = {"costs": {}, "found": {}}
         if self._kept.exists():
             self.result = json.loads(self._kept.read_text())
@@ -111,10 +103,7 @@ class Side:
 
     def _naive(self) -> None:
         script = str(Path(__file__).with_name("naive_index.py"))
-        command = [sys.executable, script, str(self.film), *self.queries]
-        if self.share < 1:
-            command += ["--within", *(f"{place.start:g}-{place.end:g}" for place in self.seen)]
-        said, cost = measured(command)
+        said, cost = measured([sys.executable, script, str(self.film), *self.queries])
         self.result = json.loads(said)
         self.result["costs"]["all at once"] = cost
         self._keep()
@@ -140,14 +129,12 @@ class Side:
     def costs(self) -> dict[str, dict[str, float]]:
         """What each part costs for the whole film, and their sum."""
         known: dict[str, dict[str, float]] = self.result["costs"]
-        parts = {part: known[part] for part in PARTS if part in known}
-        table = scaled(parts, 1 / self.share)
-        table["sum of the parts"] = _sum(table)
+        table = {part: known[part] for part in PARTS if part in known}
+        units = ("seconds", "cpu")
+        together = {unit: sum(cost[unit] for cost in table.values()) for unit in units}
+        table["sum of the parts"] = together
         if "all at once" in known:
-            table["all at once"] = dict(known["all at once"])
-            for unit, seen in _sum(parts).items():
-                # starting takes no longer for a longer film
-                table["all at once"][unit] += table["sum of the parts"][unit] - seen
+            table["all at once"] = known["all at once"]
         return table
 
     def _searched(self, cache: Path) -> dict[str, list[float]]:
@@ -187,21 +174,6 @@ def read(film: Path, cache: Path) -> list[float]:
     return [float(opened.times[row]) for row in survey(opened.pictures.glimpses()).chosen]
 
 
-def scaled(costs: dict[str, dict[str, float]], factor: float) -> dict[str, dict[str, float]]:
-    """Costs of so many times as much film; memory does not grow."""
-    table = {}
-    for part, cost in costs.items():
-        table[part] = dict(cost)
-        for unit in ("seconds", "cpu"):
-            table[part][unit] *= factor
-    return table
-
-
-def _sum(costs: dict[str, dict[str, float]]) -> dict[str, float]:
-    units = ("seconds", "cpu")
-    return {unit: sum(cost[unit] for cost in costs.values()) for unit in units}
-
-
 # -- the tables
 
 
@@ -215,15 +187,10 @@ def report(sides: Sequence[Side], placed: Sequence[Placed], threads: int) -> Non
     for side in sides:
         for part, cost in side.costs().items():
             print(_row(side, part, cost, minutes))
-    print(
-        "\n| side | clips | spoken phrases | on-screen words | pictures in the first 5 | missed |"
-    )
-    print("|---|---|---|---|---|---|")
-    judged = {len(side.seen): side.seen for side in sides}
-    for seen in judged.values():
-        for side in sides:
-            if len(side.seen) >= len(seen):
-                print(_found(side, seen, len(placed)))
+    print("\n| side | spoken phrases | on-screen words | pictures in the first 5 | missed |")
+    print("|---|---|---|---|---|")
+    for side in sides:
+        print(_found(side, placed))
     for side in sides:
         if side.result.get("read"):
             print("\n" + _repeats(side.result["read"], placed))
@@ -245,25 +212,17 @@ def _repeats(times: Sequence[float], placed: Sequence[Placed]) -> str:
 
 def _row(side: Side, part: str, cost: dict[str, float], minutes: float) -> str:
     peak = f"{cost['megabytes']:.0f}" if "megabytes" in cost else ""
-    name = side.name
-    if side.share < 1:
-        name += f", scaled from {side.share * minutes:.1f} min"
     figures = f"{cost['seconds']:.0f} | {cost['cpu']:.0f} | {cost['cpu'] / minutes:.1f}"
-    return f"| {name} | {part} | {figures} | {peak} |"
+    return f"| {side.name} | {part} | {figures} | {peak} |"
 
 
-def _found(side: Side, seen: Sequence[Placed], count: int) -> str:
-    where = "all" if len(seen) == count else f"{len(seen)} of {count}"
+def _found(side: Side, placed: Sequence[Placed]) -> str:
     if not side.result["found"]:
-        return f"| {side.name} | {where} | not finished | | | |"
-    found = index_truth.recall(side.result["found"], seen)
-    # a search lists the best hits of the film, not of some clips
-    if len(side.seen) > len(seen):
-        del found["pictures"]
+        return f"| {side.name} | not finished | | | |"
+    found = index_truth.recall(side.result["found"], placed)
     cells = [f"{right} of {wanted}" for right, wanted, _ in found.values()]
-    cells += ["–"] * (len(PARTS) - len(cells))
     missed = ", ".join(text for *_, texts in found.values() for text in texts)
-    return f"| {side.name} | {where} | {' | '.join(cells)} | {missed or 'none'} |"
+    return f"| {side.name} | {' | '.join(cells)} | {missed or 'none'} |"
 
 
 def main() -> None:
@@ -273,9 +232,6 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--before", type=Path, help="an earlier checkout")
     parser.add_argument("--sides", nargs="*", default=["naive", "before", "now"])
-    parser.add_argument(
-        "--naive-share", type=float, default=1.0, help="the part of the film it sees"
-    )
     parser.add_argument("--report", action="store_true", help="print what is known, run nothing")
     args = parser.parse_args()
     placed = timeline(args.clips, 60 * args.minutes)
@@ -287,11 +243,7 @@ def main() -> None:
     queries = index_truth.queries(placed)
     sides = []
     for name in names:
-        share = args.naive_share if name == "naive" else 1.0
-        seen = sampled(placed, share) if share < 1 else placed
-        exact = sum(place.seconds for place in seen) / placed[-1].end
-        root = args.before if name == "before" else ROOT
-        side = Side(name, film, queries, root, seen, exact)
+        side = Side(name, film, queries, args.before if name == "before" else ROOT)
         if not args.report:
             side.run()
         sides.append(side)

@@ -4,11 +4,8 @@ The clips follow one another again and again. Each is encoded once; further pass
 its packets, so a repeated shot has the same pixels as the first time.
 """
 
-import os
-import shutil
-import sys
+import math
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,20 +13,13 @@ from typing import Any
 
 import av
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from longtake.video.audio import listen
 from longtake.video.clip import Encoding, write_film
 from longtake.video.video import Video
 
-WIDTH, HEIGHT, FPS, RATE = 1280, 720, 24, 16_000
-PIECE = 20.0
-"""Seconds of film that one process encodes at a time."""
-PERIOD = 300.0
-"""Seconds between two stretches from which clips are sampled."""
-ENCODING = Encoding(
-    fps=Fraction(FPS), gop=120, options={"preset": "veryfast", "crf": "23", "threads": "1"}
-)
+WIDTH, HEIGHT, RATE = 1280, 720, 16_000
 
 
 @dataclass(frozen=True)
@@ -65,78 +55,33 @@ def distinct(placed: Sequence[Placed]) -> float:
     return sum({place.clip: place.seconds for place in placed}.values())
 
 
-def sampled(placed: Sequence[Placed], share: float) -> list[Placed]:
-    """Whole clips from all over the film, about a share of it: those that begin at certain times.
-
-    Long and short clips are as likely to be among them.
-    """
-    return [place for place in placed if place.start % PERIOD < share * PERIOD]
-
-
-def join(placed: Sequence[Placed], path: Path) -> None:
-    """Write the film, its pictures encoded on all cores; what is encoded survives a killed run."""
-    folder = path.with_suffix(".pieces")
-    folder.mkdir(exist_ok=True)
-    pieces = list(_pieces(placed, folder))
-    to_do = sorted({piece for piece in pieces if not piece.path.exists()}, key=str)
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for number, _ in enumerate(pool.map(_encode, to_do), 1):
-            print(f"joined {number} of {len(to_do)} pieces", file=sys.stderr)
-    sound = folder / "sound.mp4"
-    # one black picture, since the writer takes its size from the first
-    black = [np.zeros((16, 16, 3), np.uint8)]
-    write_film(sound, black, ENCODING, sound=_sound(placed))
+def join(
+    placed: Sequence[Placed], path: Path, *, fps: int = 24, gop: int = 120, sound: bool = True
+) -> None:
+    """Write the film: its first pass is encoded, the others are copies of its packets."""
+    first = [place for place in placed if place.end <= distinct(placed)]
     part = path.with_suffix(".part.mp4")
-    _concatenate([piece.path for piece in pieces], sound, part)
-    part.rename(path)
-    shutil.rmtree(folder)
+    encoding = Encoding(fps=Fraction(fps), gop=gop, options={"preset": "veryfast"})
+    pictures = (picture for place in first for picture in _pictures(place, fps))
+    write_film(part, pictures, encoding, sound=_sound(first) if sound else None)
+    repeat(part, path, placed[-1].end)
+    part.unlink()
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """A stretch of a clip, in seconds of the clip, and the file for its pictures."""
-
-    clip: Path
-    start: float
-    end: float
-    path: Path
-
-
-def _pieces(placed: Sequence[Placed], folder: Path) -> Iterator[_Piece]:
-    for place in placed:
-        for start in np.arange(0.0, place.seconds, PIECE).tolist():
-            path = folder / f"{place.clip.name}-{start:.0f}.mp4"
-            yield _Piece(place.clip, start, min(start + PIECE, place.seconds), path)
-
-
-def _encode(piece: _Piece) -> None:
-    part = piece.path.with_suffix(".part.mp4")
-    write_film(part, _pictures(piece), ENCODING)
-    part.rename(piece.path)
-
-
-def _pictures(piece: _Piece) -> Iterator[Any]:
-    video = Video(piece.clip)
-    times = piece.start + np.arange(round((piece.end - piece.start) * FPS)) / FPS
-    times = np.minimum(times, video.duration - 1e-3)
+def _pictures(place: Placed, fps: int) -> Iterator[Any]:
+    video = Video(place.clip)
+    times = np.arange(round(place.seconds * fps)) / fps
     info = video.info
-    for frame in video.frames(times, width=min(WIDTH, HEIGHT * info.width // info.height)):
+    width = min(WIDTH, HEIGHT * info.width // info.height)
+    for frame in video.frames(np.minimum(times, video.duration - 1e-3), width=width):
         yield _filling(frame.pixels)
 
 
 def _filling(pixels: Any) -> Any:
     """A picture as large as the frame allows, in its middle."""
-    high, wide = pixels.shape[:2]
-    if (wide, high) == (WIDTH, HEIGHT):
-        return pixels
-    factor = min(WIDTH / wide, HEIGHT / high)
-    size = (round(wide * factor), round(high * factor))
-    if size != (wide, high):
-        pixels = np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BILINEAR))
-    canvas = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
-    left, top = (WIDTH - size[0]) // 2, (HEIGHT - size[1]) // 2
-    canvas[top : top + size[1], left : left + size[0]] = pixels
-    return canvas
+    picture = Image.fromarray(pixels)
+    size = ImageOps.contain(picture, (WIDTH, HEIGHT), Image.Resampling.BILINEAR)
+    return np.asarray(ImageOps.pad(size, (WIDTH, HEIGHT)))
 
 
 def _sound(placed: Sequence[Placed]) -> Any:
@@ -153,27 +98,6 @@ def _sound(placed: Sequence[Placed]) -> Any:
     return sound
 
 
-def _concatenate(pictures: Sequence[Path], sound: Path, path: Path) -> None:
-    """Copy the packets of all pictures, one file after another, and of the sound."""
-    with av.open(str(path), "w") as target, av.open(str(sound)) as heard:
-        with av.open(str(pictures[0])) as first:
-            video = target.add_stream_from_template(first.streams.video[0])
-        audio = target.add_stream_from_template(heard.streams.audio[0])
-        samples = heard.demux(heard.streams.audio[0])
-        offset = Fraction(0)
-        for piece in pictures:
-            with av.open(str(piece)) as source:
-                offset += _copy(source, video, target, offset)
-            # sound follows its pictures, so that a reader never has to seek for it
-            for packet in samples:
-                if packet.dts is None:
-                    continue
-                packet.stream = audio
-                target.mux(packet)
-                if packet.pts * packet.time_base >= offset:
-                    break
-
-
 def repeat(film: Path, path: Path, seconds: float) -> None:
     """Write a film over and over, its packets copied, until it is long enough."""
     with av.open(str(path), "w") as target:
@@ -185,26 +109,16 @@ def repeat(film: Path, path: Path, seconds: float) -> None:
                     if stream.type in ("video", "audio") and stream.index not in streams:
                         streams[stream.index] = target.add_stream_from_template(stream)
                 assert source.duration is not None
+                # sound may begin before the pictures and end after them: such packets are left out
+                length = math.ceil(source.duration / 1e6 - 0.1)
                 for packet in source.demux():
                     if packet.dts is None or packet.stream.index not in streams:
+                        continue
+                    within = 0 <= packet.pts * packet.time_base < length
+                    if packet.stream.type == "audio" and not within:
                         continue
                     shift = round(offset / packet.time_base)
                     packet.dts, packet.pts = packet.dts + shift, packet.pts + shift
                     packet.stream = streams[packet.stream.index]
                     target.mux(packet)
-                # a little more than the film, since sound and picture do not end together
-                offset += source.duration / 1e6 + 0.1
-
-
-def _copy(source: Any, video: Any, target: Any, offset: Fraction) -> Fraction:
-    """Copy a piece's pictures, shifted; returns how long it is."""
-    count = 0
-    for packet in source.demux(source.streams.video[0]):
-        if packet.dts is None:
-            continue
-        shift = round(offset / packet.time_base)
-        packet.pts, packet.dts = packet.pts + shift, packet.dts + shift
-        packet.stream = video
-        target.mux(packet)
-        count += 1
-    return Fraction(count, FPS)
+                offset += length

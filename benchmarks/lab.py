@@ -1,12 +1,14 @@
 """Every method on 20, 60 and 120 minutes of film: one page and one drawing.
 
     python benchmarks/lab.py --out build/lab --workers 16
+    python benchmarks/lab.py --out build/lab --methods auto --against OTHER/build/lab
 
 Each cell (length, acuity, method) is a run folder that is resumed, so the command may be stopped
 and started again at any time, also with other ``--methods`` or ``--minutes``. Each method is paired
 with ``uniform`` on the same questions: with as many frames as the method was shown on average, and
 with as many as cost the same tokens, at most what fits the model's context. No GPU is used; the
-imports are those of ``longtake`` without extras.
+imports are those of ``longtake`` without extras. ``--against`` also pairs each cell with the one of
+the same name that another version of longtake left in a folder.
 """
 
 import argparse
@@ -15,14 +17,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from auto import pooled
-
 from longtake.evals import scoring
 from longtake.evals.benchmarks import Benchmark
 from longtake.evals.benchmarks.lab import lab
 from longtake.evals.experiment import frames_in_one_call, with_profile_model
 from longtake.evals.report import table
-from longtake.evals.runner import Scored, Solver, evaluate
+from longtake.evals.runner import Scored, Solver, evaluate, score
 from longtake.evals.runs import RunFolder, format_mean
 from longtake.evals.scoring import paired
 from longtake.lab.profile import PROFILE
@@ -135,6 +135,35 @@ HEAD = (
 )
 
 
+def pooled(cells: list[Scored]) -> Scored:
+    """All cells as one."""
+    items = [item for cell in cells for item in cell.items]
+    rows = [each for cell in cells for each in cell.rows]
+    return Scored(items, rows, [right for cell in cells for right in cell.right])
+
+
+def against(rows: list[Row], options: argparse.Namespace) -> str:
+    """Each method's cells beside those of another version, and all of them together."""
+    pairs: dict[str, list[tuple[Scored, Scored]]] = {}
+    lines = []
+    for row in rows:
+        cell = row.cell
+        results = replace(cell, out=options.against).folder.results()
+        other = score(worlds(options, cell.minutes), results)
+        pairs.setdefault(cell.method, []).append((row.scored, other))
+        lines.append([cell.folder.path.name, *beside(row, other)])
+    for method, cells in pairs.items():
+        now, before = (pooled(list(each)) for each in zip(*cells, strict=True))
+        lines.append([f"{method}, all", *beside(replace(rows[0], scored=now), before)])
+    return table(("cell", "now", "before", "now − before, points", "tokens", "before"), lines)
+
+
+def beside(row: Row, other: Scored) -> list[str]:
+    """A cell beside the same of another version."""
+    rates = [str(each.accuracy) for each in (row.scored, other)]
+    return [*rates, row.lead(other), f"{row.scored.tokens:,.0f}", f"{other.tokens:,.0f}"]
+
+
 def frames_for(cell: Cell, benchmark: Benchmark, scored: Scored) -> tuple[int, int]:
     """Frames for uniform: as many as the method was shown, and as many as cost its tokens."""
     most = frames_in_one_call(cell.solver().session, benchmark)
@@ -163,8 +192,9 @@ def measure(options: argparse.Namespace, minutes: int, acuity: float, method: st
     return Row(cell, scored, *baselines)
 
 
-def write(rows: list[Row], out: Path) -> None:
+def write(rows: list[Row], options: argparse.Namespace) -> None:
     """The page and the drawing."""
+    out: Path = options.out
     blocks = ["# Every method"]
     groups = []
     for minutes, acuity in sorted({(row.cell.minutes, row.cell.acuity) for row in rows}):
@@ -187,6 +217,8 @@ def write(rows: list[Row], out: Path) -> None:
     if len({(row.cell.minutes, row.cell.acuity) for row in rows}) > 1:
         blocks.append("## All cells")
         blocks.append(table(("method", *HEAD[6:8]), pooled_leads(rows)))
+    if options.against:
+        blocks += ["## Against another version", against(rows, options)]
     blocks.append(f"Profile {PROFILE.hash}. Intervals are over films. Leads are in points.")
     out.mkdir(parents=True, exist_ok=True)
     (out / "lab.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
@@ -225,11 +257,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--worlds", type=int, default=WORLDS)
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="about each world")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    parser.add_argument("--against", type=Path, help="folder with cells of another version")
     options = parser.parse_args(arguments)
     rows = []
     for cell in product(options.minutes, options.acuity, options.methods):
         rows.append(measure(options, *cell))
-    write(rows, options.out)
+    write(rows, options)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """Indexes a film as a script written in an afternoon would; ``benchmarks/index.py`` runs it.
 
-    python benchmarks/naive_index.py FILM [QUERY …] [--within START-END …]
+    python benchmarks/naive_index.py FILM [QUERY …]
 
 OpenCV decodes every frame, one in a second is encoded by EfficientNet-Lite2 and read by RapidOCR
 with its defaults, and Moonshine transcribes the whole sound. Prints costs and findings as JSON.
-With ``--within`` it sees these stretches, in seconds, as if each was a film of its own.
 """
 
 import argparse
@@ -23,16 +22,15 @@ from rapidocr import RapidOCR
 
 from longtake.perception.encoders import BuiltIns, open_image_text_encoder
 from longtake.perception.runtime import Compute
-from longtake.types import Frame, Segment
+from longtake.types import Frame
 from longtake.video.audio import listen
-from longtake.video.video import Video
 
 MODELS = Path(__file__).parent.parent / "build" / "index" / "models"
 PARTS = ("frames", "speech", "onscreen")
 RATE = 16_000
 
 
-def index(film: Path, queries: Sequence[str], stretches: Sequence[Segment]) -> dict[str, Any]:
+def index(film: Path, queries: Sequence[str]) -> dict[str, Any]:
     """Every second through every model, and the whole sound through the recogniser."""
     encoder = open_image_text_encoder("conse", BuiltIns(MODELS, Compute()))
     reader = RapidOCR(params={"Global.log_level": "critical"})
@@ -42,50 +40,38 @@ def index(film: Path, queries: Sequence[str], stretches: Sequence[Segment]) -> d
     lines: dict[str, Any] = {"speech": [], "onscreen": []}
     seconds: list[float] = []
     vectors = []
-    for stretch in stretches:
-        for second, picture in _each_second(film, stretch):
-            frame = Frame(second, cv2.cvtColor(picture, cv2.COLOR_BGR2RGB))
-            vectors.append(encoder.images([frame])[0])
-            seconds.append(second)
-            clock.lap(costs["frames"])
-            texts = reader(picture).txts or ()
-            lines["onscreen"] += [(second, second + 1, text) for text in texts]
-            clock.lap(costs["onscreen"])
+    for second, picture in _each_second(film):
+        frame = Frame(second, cv2.cvtColor(picture, cv2.COLOR_BGR2RGB))
+        vectors.append(encoder.images([frame])[0])
+        seconds.append(second)
         clock.lap(costs["frames"])
-        lines["speech"] += _transcribed(listener, film, stretch)
-        clock.lap(costs["speech"])
+        texts = reader(picture).txts or ()
+        lines["onscreen"] += [(second, second + 1, text) for text in texts]
+        clock.lap(costs["onscreen"])
+    clock.lap(costs["frames"])
+    lines["speech"] = _transcribed(listener, film)
+    clock.lap(costs["speech"])
     scores = encoder.texts(queries) @ np.stack(vectors).T
     best = {query: _peaks(row, seconds) for query, row in zip(queries, scores, strict=True)}
     table = {part: {"seconds": took[0], "cpu": took[1]} for part, took in costs.items()}
     return {"costs": table, "found": lines | {"pictures": best}}
 
 
-def _each_second(film: Path, stretch: Segment) -> Iterator[tuple[float, Any]]:
+def _each_second(film: Path) -> Iterator[tuple[float, Any]]:
     """One picture a second; all others are decoded as well."""
     capture = cv2.VideoCapture(str(film))
-    fps = capture.get(cv2.CAP_PROP_FPS)
-    number = round(stretch.start * fps)
-    if number:
-        capture.set(cv2.CAP_PROP_POS_FRAMES, number)
-    second = stretch.start
-    while number / fps < stretch.end and capture.grab():
+    fps, number, second = capture.get(cv2.CAP_PROP_FPS), 0, 0.0
+    while capture.grab():
         if number / fps >= second:
             yield second, capture.retrieve()[1]
             second += 1
         number += 1
 
 
-def _transcribed(
-    listener: Transcriber, film: Path, stretch: Segment
-) -> list[tuple[float, float, str]]:
-    parts = [part.samples for part in listen(film, origin=0.0, within=stretch)]
-    samples = np.concatenate([np.zeros(0, np.float32), *parts])
+def _transcribed(listener: Transcriber, film: Path) -> list[tuple[float, float, str]]:
+    samples = np.concatenate([part.samples for part in listen(film, origin=0.0)])
     said = listener.transcribe_without_streaming(samples.tolist(), RATE)
-    lines = []
-    for line in said.lines:
-        start = stretch.start + line.start_time
-        lines.append((start, start + line.duration, line.text))
-    return lines
+    return [(each.start_time, each.start_time + each.duration, each.text) for each in said.lines]
 
 
 def _peaks(scores: Any, seconds: Sequence[float], count: int = 10, apart: int = 3) -> list[float]:
@@ -94,11 +80,6 @@ def _peaks(scores: Any, seconds: Sequence[float], count: int = 10, apart: int = 
         if all(abs(seconds[row] - other) > apart for other in chosen):
             chosen.append(seconds[row])
     return chosen[:count]
-
-
-def _stretch(text: str) -> Segment:
-    start, end = text.split("-")
-    return Segment(float(start), float(end))
 
 
 class _Clock:
@@ -117,7 +98,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("film", type=Path)
     parser.add_argument("queries", nargs="*", help="pictures to search for")
-    parser.add_argument("--within", nargs="*", type=_stretch, help="seconds, as START-END")
     args = parser.parse_args()
-    whole = Segment(0.0, Video(args.film).duration)
-    print(json.dumps(index(args.film, args.queries, args.within or [whole])))
+    print(json.dumps(index(args.film, args.queries)))

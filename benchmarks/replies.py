@@ -1,16 +1,14 @@
 """Whether replies are read as they were meant.
 
     python benchmarks/replies.py MODEL [--enforced] [--questions 20] [--workers 1]
-                                 [--methods blind videoagent …] [--bench DIR] [--json FILE]
-    python benchmarks/replies.py --merge FILE FILE …
+                                 [--methods blind videoagent …] [--bench DIR]
     python benchmarks/replies.py --fuzz [--number 10000] [--seed 1]
 
 With a MODEL (``local/smollm2-135m``, ``http://127.0.0.1:9001/v1#name``), every step of every method
 runs on real captions, half of them of NExT-QA and half of EgoSchema, behind a proxy that takes away
 whatever holds the model to a form. The share of questions that were read is printed per step and
 rung: the first reply, the second, field by field, not at all. ``--enforced`` leaves the proxy out.
-Every fifth question is asked without its options, so that open-ended steps run too. ``--merge``
-prints the tables of several runs, such as one per method, as one.
+Every fifth question is asked without its options, so that open-ended steps run too.
 
 ``--fuzz`` writes known answers as models write them (well, broken, wrapped, cut off, contradicting
 themselves), has them read, and counts. A misreading is a reply read as something that was not
@@ -19,7 +17,6 @@ misread.
 """
 
 import argparse
-import json
 import os
 import signal
 import sys
@@ -28,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -289,34 +286,6 @@ def _method_row(name: str, outcome: Outcomes) -> str:
     return f"{row}  {told}"
 
 
-def save(file: Path, ladder: Ladder, outcomes: dict[str, Outcomes]) -> None:
-    """Everything as JSON, unread replies included."""
-    steps = {
-        name: {"rungs": step.rungs, "usage": asdict(step.usage)}
-        for name, step in ladder.steps.items()
-    }
-    methods = {name: asdict(outcome) for name, outcome in outcomes.items()}
-    data = {"steps": steps, "methods": methods, "unread": ladder.unread}
-    file.write_text(json.dumps(data, indent=1, ensure_ascii=False))
-
-
-def merge(files: Sequence[str]) -> None:
-    """Print what several runs wrote as one."""
-    ladder = Ladder()
-    outcomes: dict[str, Outcomes] = {}
-    for file in files:
-        data = json.loads(Path(file).read_text())
-        for name, counts in data["steps"].items():
-            ladder.steps.setdefault(name, Step()).rungs.update(counts["rungs"])
-        for name, told in data["methods"].items():
-            outcome = outcomes.setdefault(name, Outcomes([], [], []))
-            answers = [said and Answer(said["choice"], said["text"]) for said in told["answers"]]
-            outcome.answers.extend(answers)
-            outcome.usage.extend(Usage(**used) for used in told["usage"])
-            outcome.errors.extend(told["errors"])
-    show(ladder, outcomes)
-
-
 def measure(options: argparse.Namespace) -> int:
     """Run every step with a model and print how its replies were read."""
     bench = Path(options.bench)
@@ -337,8 +306,6 @@ def measure(options: argparse.Namespace) -> int:
         took = f"{options.workers} at once, {time.perf_counter() - began:.0f} s"
         print(f"{options.model}, {held}: {len(drawn)} questions, {took}")
         show(ladder, outcomes)
-        if options.json:
-            save(Path(options.json), ladder, outcomes)
         if not whole:
             sys.stdout.flush()
             os._exit(130)  # threads still wait for replies that nobody needs
@@ -385,17 +352,12 @@ if __name__ == "__main__":
     parser.add_argument("--methods", nargs="+", choices=CONTENDERS, help="all unless named")
     parser.add_argument("--seconds", type=float, help="limit per question and method")
     parser.add_argument("--bench", default=BENCH, help="folder of the benchmarks' files")
-    parser.add_argument("--json", help="write everything to this file")
-    parser.add_argument("--merge", nargs="+", metavar="FILE", help="print files of --json as one")
     parser.add_argument("--fuzz", action="store_true", help="read made-up replies")
     parser.add_argument("--number", type=int, default=10_000, help="made-up replies")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if options.fuzz:
         sys.exit(1 if fuzz(options.seed, options.number) else 0)
-    if options.merge:
-        merge(options.merge)
-        sys.exit()
     if not options.model:
         parser.error("name a model, or --fuzz")
     sys.exit(measure(options))

@@ -1,6 +1,5 @@
 """How well speakers are told apart by their sound.
 
-    python benchmarks/voices.py                       # three voices of espeak-ng, which it needs
     python benchmarks/voices.py FOLDER [SAME ...]     # recordings NAME.wav and *.rttm with truth
 
 ``FOLDER`` is ``tests/data`` of pyannote-audio (MIT), for example: half-minutes of AMI meetings. All
@@ -12,10 +11,7 @@ the talk. ``SAME`` are other values of ``speakers.SAME_VOICE``.
 
 from __future__ import annotations
 
-import io
-import subprocess
 import sys
-import wave
 from collections import Counter, defaultdict
 from itertools import groupby
 from pathlib import Path
@@ -27,22 +23,6 @@ import numpy as np
 from longtake.algorithms.speakers import SAME_VOICE, numbered_voices
 from longtake.perception.speech import RATE, VoiceDetector, VoiceEncoder
 
-VOICES = ("en-us+m3", "en-gb+f4", "en-us+m7")
-SENTENCES = (
-    "We should begin with the budget for this year.",
-    "I think the remote control needs fewer buttons than before.",
-    "The weather was terrible on the way to the office this morning.",
-    "Our customers asked for a cheaper version of the product.",
-    "Let me show you the drawings that I made yesterday.",
-    "The battery lasts for about two years in normal use.",
-    "Nobody has told me when the next meeting will take place.",
-    "I would prefer wood because it feels warm in the hand.",
-    "The factory can deliver the first samples in September.",
-    "That is a very good point and we should write it down.",
-    "The screen costs four euros, which is too much for us.",
-    "Thank you all for coming, and see you again next week.",
-)
-
 
 class Turn(NamedTuple):
     """Who speaks from when to when."""
@@ -50,30 +30,6 @@ class Turn(NamedTuple):
     start: float
     end: float
     name: str
-
-
-def spoken(sentence: str, voice: str) -> np.ndarray:
-    """A sentence as samples."""
-    command = ["espeak-ng", "-v", voice, "-s", "150", "--stdout", sentence]
-    stored = subprocess.run(command, check=True, capture_output=True).stdout
-    with wave.open(io.BytesIO(stored)) as sound:
-        rate = sound.getframerate()
-        # read until the end: piped, espeak-ng does not know how many frames there will be
-        frames = np.frombuffer(sound.readframes(len(stored)), np.int16).astype(np.float32) / 32768
-    places = np.arange(int(len(frames) * RATE / rate)) * rate / RATE
-    return np.interp(places, np.arange(len(frames)), frames).astype(np.float32)
-
-
-def made() -> tuple[np.ndarray, list[Turn]]:
-    """24 sentences in turn, with a second of silence after each."""
-    parts, turns, end = [], [], 0.0
-    for number in range(24):
-        voice = VOICES[(number * 7 + number // 3) % 3]
-        samples = spoken(SENTENCES[number % len(SENTENCES)], voice)
-        turns.append(Turn(end, end + len(samples) / RATE, voice))
-        parts += [samples, np.zeros(RATE, np.float32)]
-        end += len(samples) / RATE + 1
-    return np.concatenate(parts), turns
 
 
 def recorded(paths: list[Path], turns: dict[str, list[Turn]]) -> tuple[np.ndarray, list[Turn]]:
@@ -126,9 +82,6 @@ def measure(name: str, samples: np.ndarray, turns: list[Turn], thresholds: list[
 def main() -> None:
     """Print a table for each film and threshold."""
     thresholds = [float(each) for each in sys.argv[2:]] or [SAME_VOICE]
-    if len(sys.argv) == 1:
-        measure("espeak-ng", *made(), thresholds)
-        return
     turns: dict[str, list[Turn]] = defaultdict(list)
     for path in Path(sys.argv[1]).glob("*.rttm"):
         for row in map(str.split, path.read_text(encoding="utf-8").splitlines()):
