@@ -18,7 +18,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from real_model import ROOT, data_folder
+from real_model import ROOT, data_folder, logged
 
 from longtake.evals.runs import RunFolder
 
@@ -122,15 +122,7 @@ def call(
         line.append("--resume")
     # many processes share the cores; each would start as many threads as there are
     line += ["--set", "perception.threads=1"]
-    began = time.monotonic()
-    with folder.with_name(f"{method}.{command}.log").open("w") as log:
-        try:
-            done = subprocess.run(line, stdout=log, stderr=log, timeout=left, check=False)
-            code = str(done.returncode)
-        except subprocess.TimeoutExpired:
-            code = "out of time"
-    print(f"{command} {folder}: {code}, {time.monotonic() - began:.0f} s", flush=True)
-    return code == "0"
+    return logged(f"{command} {folder}", line, folder.with_name(f"{method}.{command}.log"), left)
 
 
 def write_audit(name: str, folders: list[Path], args: argparse.Namespace) -> None:
@@ -139,15 +131,8 @@ def write_audit(name: str, folders: list[Path], args: argparse.Namespace) -> Non
         return
     page = folders[0].parent / "audit.html"
     # a model that cannot answer: everything has been asked
-    line = [
-        sys.executable,
-        "-m",
-        "longtake",
-        "audit",
-        *map(str, sorted(folders)),
-        "--model",
-        "lab/none",
-    ]
+    runs = map(str, sorted(folders))
+    line = [sys.executable, "-m", "longtake", "audit", *runs, "--model", "lab/none"]
     line += ["--data", str(data_folder(name, args)), "--html", str(page), "--json"]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     page.with_suffix(".json").write_text(done.stdout)

@@ -139,15 +139,20 @@ def evaluate(name: str, args: argparse.Namespace) -> None:
         command += ["--limit", str(args.limit)]
     if (out / "results.jsonl").exists():
         command.append("--resume")
+    logged(name, command, out.with_suffix(".log"), args.seconds)
+
+
+def logged(name: str, command: Sequence[str], log: Path, seconds: float) -> bool:
+    """Run a command, which prints to a file; whether it succeeded."""
     began = time.perf_counter()
-    with out.with_suffix(".log").open("w") as log:
+    with log.open("w") as file:
         try:
-            code = subprocess.run(
-                command, stdout=log, stderr=log, timeout=args.seconds, check=False
-            ).returncode
+            done = subprocess.run(command, stdout=file, stderr=file, timeout=seconds, check=False)
+            code = str(done.returncode)
         except subprocess.TimeoutExpired:
-            code = -1
-    print(f"{name}: exit {code} after {time.perf_counter() - began:.0f} s", flush=True)
+            code = "out of time"
+    print(f"{name}: {code}, {time.perf_counter() - began:.0f} s", flush=True)
+    return code == "0"
 
 
 def data_folder(benchmark: str, args: argparse.Namespace) -> Path:

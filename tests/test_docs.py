@@ -87,7 +87,9 @@ def test_modules_and_files_exist(page):
         assert _is_there(f"longtake.{room}", name), f"{room}.{name}"
     # what went with a later version is named with the version that had it
     installed = Path(longtake.__file__).parents[1]
-    for file in re.findall(r"`((?:src|tests|benchmarks)/[\w/]+\.py)`(?! of version)", text):
+    for file in re.findall(
+        r"`((?:src|tests|benchmarks)/[\w/]+\.py)`(?! of (?:version|commit))", text
+    ):
         # the source may be installed elsewhere, as a wheel
         path = installed / file.removeprefix("src/") if file.startswith("src/") else ROOT / file
         assert "NAME" in file or path.is_file(), file

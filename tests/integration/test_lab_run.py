@@ -111,14 +111,6 @@ def test_blind_is_at_chance(worlds):
     assert solve_all(worlds, "blind", "lab/acuity=1").accuracy.low < 0.25
 
 
-def test_with_a_random_encoder_and_no_sight_nothing_leads(worlds):
-    blindfold = lab([0, 1], 10, 12, noise=float("inf"))
-    searched = solve_all(blindfold, "videoagent", "lab/acuity=0")
-    plain = solve_all(blindfold, "uniform", "lab/acuity=0", frames=10)
-    assert abs(searched.accuracy.value - plain.accuracy.value) < 0.25
-    assert searched.accuracy.low < 0.35
-
-
 def test_a_search_finds_what_uniform_frames_miss(worlds):
     """Many questions, so that the difference is no chance."""
     searched = solve_all(worlds, "videoagent", "lab/acuity=0.8")

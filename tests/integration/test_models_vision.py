@@ -288,28 +288,34 @@ IN_SHORT = ("lvagent",)
 """The method that ``make test`` asks; ``make attack`` asks the others too."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in IN_SHORT else [pytest.mark.campaign])
-        for name in registry.methods.names()
-    ],
-)
-def test_a_film_is_asked_through_every_method(
-    name: str, film: Path, qwen: VisionModel, folder: Path, prepared_models: Path
-) -> None:
-    settings = settings_of(qwen, folder)
-    session = Session(settings, ModelAssignment(models=["tiny"], replies=False))
-    opened = open_film(film, settings, subtitles=film.with_suffix(".srt"))
-    options = ("the green map", "a red ball", "a blue door", "nothing")
-    with listening() as heard:
-        result = session.answer(name, opened, Question("What is opened?", options))
-    assert result.answer.choice in LETTERS
-    calls = [event for event in heard.events if isinstance(event, ChatCalled)]
+@pytest.fixture
+def asked(film: Path, qwen: VisionModel, folder: Path, prepared_models: Path) -> Any:
+    """Asks about the film by a method; gives the calls, after checks of what holds for all."""
+
+    def ask_by(name: str, **changes: Any) -> tuple[list[ChatCalled], Any]:
+        settings = settings_of(qwen, folder, **changes)
+        session = Session(settings, ModelAssignment(models=["tiny"], replies=False))
+        opened = open_film(film, settings, subtitles=film.with_suffix(".srt"))
+        options = ("the green map", "a red ball", "a blue door", "nothing")
+        with listening() as heard:
+            result = session.answer(name, opened, Question("What is opened?", options))
+        assert result.answer.choice in LETTERS
+        return [event for event in heard.events if isinstance(event, ChatCalled)], heard
+
+    return ask_by
+
+
+def rarely(name: str) -> Any:
+    return pytest.param(name, marks=[] if name in IN_SHORT else [pytest.mark.campaign])
+
+
+@pytest.mark.parametrize("name", map(rarely, registry.methods.names()))
+def test_a_film_is_asked_through_every_method(name: str, asked: Any) -> None:
+    calls, heard = asked(name)
     assert not [call.error for call in calls if call.error]
-    asked = Counter(call.prompt for call in calls)
+    counts = Counter(call.prompt for call in calls)
     unread = Counter(note.data["prompt"] for note in heard.notes("default_taken"))
-    assert all(unread[prompt] < number for prompt, number in asked.items()), "a step read none"
+    assert all(unread[prompt] < number for prompt, number in counts.items()), "a step read none"
     shown = [call for call in calls if call.usage.frames]
     assert shown
     for call in shown:
@@ -319,25 +325,9 @@ def test_a_film_is_asked_through_every_method(
         assert call.usage.tokens_in >= text + 10 * frames
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *IN_SHORT,
-        pytest.param("uniform", marks=pytest.mark.campaign),
-        pytest.param("a4vl", marks=pytest.mark.campaign),
-    ],
-)
-def test_a_film_is_asked_with_contact_sheets(
-    name: str, film: Path, qwen: VisionModel, folder: Path, prepared_models: Path
-) -> None:
-    settings = settings_of(qwen, folder, show="sheets", max_pixels=112 * 112)
-    session = Session(settings, ModelAssignment(models=["tiny"], replies=False))
-    opened = open_film(film, settings, subtitles=film.with_suffix(".srt"))
-    options = ("the green map", "a red ball", "a blue door", "nothing")
-    with listening() as heard:
-        result = session.answer(name, opened, Question("What is opened?", options))
-    assert result.answer.choice in LETTERS
-    calls = [event for event in heard.events if isinstance(event, ChatCalled)]
+@pytest.mark.parametrize("name", map(rarely, ("lvagent", "uniform", "a4vl")))
+def test_a_film_is_asked_with_contact_sheets(name: str, asked: Any) -> None:
+    calls, _ = asked(name, show="sheets", max_pixels=112 * 112)
     several = [call for call in calls if call.usage.frames > 1]
     assert several
     for call in several:
@@ -345,27 +335,6 @@ def test_a_film_is_asked_with_contact_sheets(
         assert frames == call.usage.frames, "budgets and traces count each frame"
         # as pictures of that size they would take 18 tokens each
         assert call.usage.tokens_in < text + 200 + 18 * (frames // 9 + 1)
-
-
-@pytest.mark.campaign
-@NEEDS_FFMPEG
-@pytest.mark.parametrize("name", ["uniform", "lvagent", "a4vl"])
-def test_a_film_is_asked_with_clips_at_its_own_rate(
-    name: str, film: Path, qwen: VisionModel, folder: Path, prepared_models: Path
-) -> None:
-    settings = settings_of(qwen, folder, show="video", clip_frames=60)
-    session = Session(settings, ModelAssignment(models=["tiny"], replies=False))
-    opened = open_film(film, settings, subtitles=film.with_suffix(".srt"))
-    options = ("the green map", "a red ball", "a blue door", "nothing")
-    with listening() as heard:
-        result = session.answer(name, opened, Question("What is opened?", options))
-    assert result.answer.choice in LETTERS
-    assert not heard.notes("left_out"), "the runtime takes the videos"
-    calls = [event for event in heard.events if isinstance(event, ChatCalled)]
-    # the grid has six moments, the film ten frames a second
-    clips = [call for call in calls if call.usage.frames > 6]
-    assert clips
-    assert all(_parts(call.messages)[1] == call.usage.frames for call in clips)
 
 
 def _parts(messages: Sequence[Any]) -> tuple[int, int]:

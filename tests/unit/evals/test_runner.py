@@ -305,27 +305,6 @@ def test_samples_by_video_have_one_question_each_and_contain_smaller_ones():
 TOPIC = Question("What is this film mostly about?", ("kitchen", "garden", "office", "travel"))
 
 
-def test_plain_names_stay_as_they_are():
-    for identity in ("q0", "7_6", "001-1", "plotQA_0.json"):
-        assert file_name(identity) == identity
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("a/b", "a_b"),
-        ("a/b", "a b"),
-        ("x" * 120, "x" * 121),
-        ("x" * 130 + "1", "x" * 130 + "2"),
-        ("é", "è"),
-        ("", "_"),
-        (".", ".."),
-    ],
-)
-def test_different_identities_have_different_file_names(first, second):
-    assert file_name(first) != file_name(second)
-
-
 @given(st.text(st.characters(), max_size=300))
 def test_a_file_name_is_always_valid(identity):
     name = file_name(identity)

@@ -102,16 +102,6 @@ def test_what_is_damaged_is_built_again(footage, store):
     assert load_video(footage.folder, footage.path, None) is not None
 
 
-def test_a_damaged_part_is_built_again(footage):
-    with pytest.raises(KeyboardInterrupt):
-        footage.pictures.rows(Counting("c", dies_after=2 * CHUNK))
-    (part, *_) = (footage.folder.path / "parts").glob("*/*.npy")
-    part.write_bytes(part.read_bytes()[:-1])
-    again = Counting("c")
-    assert footage.pictures.rows(again)[:, 0].tolist() == footage.times.tolist()
-    assert again.asked == len(footage.times) - CHUNK
-
-
 def test_missing_layers_share_one_pass(footage, monkeypatch):
     passes = []
     frames = type(footage.video).frames
@@ -125,13 +115,6 @@ def test_missing_layers_share_one_pass(footage, monkeypatch):
     footage.pictures.build([a, b, Glimpses()])
     assert passes == [200, 200]
     assert (a.asked, b.asked) == (200, 200)
-
-
-def test_progress_reaches_the_end(footage):
-    shares = []
-    footage.pictures.rows(Counting("p"), shares.append)
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
 
 
 def test_another_grid_is_another_layer(footage, store):

@@ -107,14 +107,6 @@ def test_confidence_tells_right_from_wrong(footages):
     assert np.mean(by_level[1]) < 0.4
 
 
-def test_half_of_an_order_is_known_in_part(footages):
-    world, footage = worlds()[0], footages[0]
-    question = next(q for q in world.questions if q.kind == "order")
-    one = footage.at([question.evidence[0].middle])
-    assert answered(model(acuity=1.0), question, one)[1] == 2
-    assert answered(model(acuity=1.0), question, evidence(footage, question)) == (True, 3)
-
-
 def test_the_moment_is_read_from_the_picture_and_not_from_what_stands_beside_it(footages):
     world, footage = worlds()[0], footages[0]
     question = next(q for q in world.questions if q.kind == "needle")
@@ -122,13 +114,6 @@ def test_the_moment_is_read_from_the_picture_and_not_from_what_stands_beside_it(
     lying = Frame(right.time, wrong.pixels)
     assert answered(model(acuity=1.0), question, [lying])[1] == 1
     assert answered(model(acuity=1.0), question, [Frame(0.0, right.pixels)]) == (True, 3)
-
-
-def test_without_the_code_nothing_is_seen():
-    world = worlds()[0]
-    bare = LabFootage(world.script, code=False)
-    question = next(q for q in world.questions if q.kind == "needle")
-    assert answered(model(acuity=1.0), question, evidence(bare, question))[1] == 1
 
 
 def test_a_model_of_one_world_does_not_know_another(footages):
@@ -262,14 +247,6 @@ def test_the_catalogue_opens_lab_models_and_sends_nothing_anywhere():
     chat = catalogue.open("lab/acuity=0.8,seed=2")
     assert chat.card.name == "lab/seed=2"  # 0.8 is the profile's own
     assert catalogue.host("lab/acuity=0.8") == ""
-
-
-def test_the_profile_is_one_frozen_record_whose_hash_tells_of_any_change():
-    assert PROFILE.name == "lab-3"
-    assert PROFILE.hash == Profile().hash
-    assert Profile(model=ModelProfile(acuity=0.81)).hash != PROFILE.hash
-    with pytest.raises(AttributeError):
-        PROFILE.name = "lab-2"
 
 
 def test_the_profile_reaches_the_key_of_cached_replies():

@@ -14,7 +14,6 @@ from longtake.lab.model import LabChat
 from longtake.lab.profile import PROFILE, LabModel, parse
 from longtake.lab.prompt import Eyes
 from longtake.lab.questions import questions_json
-from longtake.llm.chat import Options
 
 WORLD = make_world(0, 20, 60)
 PEERS = """<material kind="answers">
@@ -68,20 +67,6 @@ def seen_among(footage, count, **parameters):
 def test_pictures_dilute_one_another(footage):
     assert seen_among(footage, 24) == 1.0
     assert seen_among(footage, 24, dilution=0.5) < seen_among(footage, 4, dilution=0.5) < 1.0
-
-
-def test_text_dilutes_too(footage):
-    question = needles()[0]
-    note = f"At the {WORLD.script.scenes[0].place}, somebody waits. " * 400
-    eyes = Eyes(LabModel(0, 1.0, dilution=0.5))
-    assert eyes.attention(2.0, 0.5) > eyes.attention(64.0, 0.5)
-    bare, long = (
-        model(acuity=0.7, seed=s, dilution=2.0).complete(
-            shown(question, footage.at([question.evidence[0].middle]), text), Options()
-        )
-        for s, text in ((1, ""), (1, note))
-    )
-    assert len(long.text) <= len(bare.text)
 
 
 def test_the_middle_of_a_call_loses_most_and_the_mean_does_not_change():

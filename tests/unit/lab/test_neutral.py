@@ -3,10 +3,9 @@
 import importlib
 import json
 import pkgutil
-from typing import Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from support.listening import listening
 from unit.lab.asking import fields, model, shown, spoken_in
 
@@ -169,16 +168,3 @@ def test_no_field_of_a_reply_type_is_left_to_a_neutral_value(kind, has_options):
             longest[name] = max(longest.get(name, 0), len(value))
     # a list that is always empty would hide the fields of its items
     assert [name for name in lists_of_objects(schema) if not longest.get(name)] == []
-
-
-def test_the_walk_over_reply_types_finds_a_field_without_a_skill():
-    class Part(BaseModel):
-        mood: Literal["calm", "wild"]
-
-    class Whole(BaseModel):
-        reason: str
-        facets: list[Part] = Field(min_length=1)
-
-    question = WORLD.questions[0]
-    schema = schema_for(Whole, question.question)
-    assert filled(everything_shown(question), schema)[1] == ["mood"]

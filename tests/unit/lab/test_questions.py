@@ -5,7 +5,7 @@ import re
 import pytest
 
 from longtake.lab import vocabulary as v
-from longtake.lab.facts import Deed, facts_in, fits, wished_in
+from longtake.lab.facts import facts_in, fits, wished_in
 from longtake.lab.film import make_world
 from longtake.lab.queries import FORMS, option_of, query_in, scope_segment, solve, stated_deed
 from longtake.lab.questions import KINDS, within
@@ -176,15 +176,3 @@ def test_all_forms_are_asked_somewhere():
 def test_questions_options_and_clues_state_no_fact(world):
     for question in world.questions:
         assert list(facts_in("\n".join([question.text, *question.options]))) == []
-
-
-def test_a_question_hands_no_answer_to_a_method(world):
-    for question in world.questions:
-        assert set(question.question.__slots__) == {"text", "options", "kind"}
-        assert question.question.kind is None
-
-
-def test_deeds_are_found_by_pattern():
-    first = Deed(verb="lift", place="farm")
-    assert fits(first, Deed(None, "lift", None, "farm"))
-    assert not fits(first, Deed(None, "lift", None, "bridge"))

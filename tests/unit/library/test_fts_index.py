@@ -160,8 +160,3 @@ def test_an_empty_index_finds_nothing(make):
     assert index.words("x", "said", 5) == []
     assert index.nearest(unit(1, 8), "picture", 5) == []
     index.compact()
-
-
-def test_it_can_be_used_after_being_closed(index):
-    index.close()
-    assert set(index.films()) == {"a", "b"}

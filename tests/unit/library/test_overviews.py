@@ -1,12 +1,10 @@
 """The files that chapters and summaries are exported to."""
 
-import json
-
 import av
 import pytest
 
 from longtake.agents.overview import Chapter, CitedSentence, FilmOverview
-from longtake.library.overview import FORMATS, as_json, ffmetadata, markdown, webvtt, youtube
+from longtake.library.overview import FORMATS, ffmetadata, markdown, webvtt, youtube
 
 SUMMARY = CitedSentence("Two people\ntalk.", 3.0, 4.0, "speech", "Hello.")
 OVERVIEW = FilmOverview(
@@ -46,10 +44,3 @@ def test_webvtt_and_markdown_are_not_broken_by_titles():
 def test_every_format_ends_with_a_line(kind):
     assert FORMATS[kind]("x", OVERVIEW).endswith("\n")
     assert FORMATS[kind]("x", FilmOverview((), (), "film"))
-
-
-def test_json_holds_everything():
-    data = json.loads(as_json("x", OVERVIEW))
-    assert data["chapters"][1]["cited"] == 12.0
-    assert data["summary"][0]["quote"] == "Hello."
-    assert data["by"] == "film"
