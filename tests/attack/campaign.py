@@ -23,7 +23,7 @@ CRASHES = HERE / "crashes"
 SECONDS = 60.0
 """The longest that one film may take."""
 GUIDED = (
-    *("reply", "loose JSON", "body", "trace", "configuration", "packets", "script", "results"),
+    *("reply", "loose JSON", "body", "trace", "configuration", "script", "results"),
     *("subtitles.srt", "subtitles.vtt", "subtitles.ass", "egoschema", "videomme"),
 )
 """What is fuzzed with coverage: what parses by itself, rather than by a library."""

@@ -71,6 +71,7 @@ def test_a_deadline_ends_a_server_that_does_not(liar, chat, mode):
     liar.mode = STALLS[mode]
     reply = asked(chat, DEADLINE)
     assert isinstance(reply, Unavailable)
+    assert reply.out_of_time
 
 
 @pytest.mark.parametrize("mode", FLOODS)

@@ -108,7 +108,6 @@ TARGETS: dict[str, Target] = {
     "reply": Target(replies.reply, {"reply.txt": replies.SOUND}, LAYOUTS),
     "loose JSON": Target(replies.loose, {"loose.txt": replies.SOUND}, LAYOUTS),
     "body": Target(replies.body, {"body.json": replies.BODY}),
-    "packets": Target(replies.packets, {"packets.json": replies.PACKETS}),
     "configuration": Target(_settings, {"config.toml": CONFIG}, ("[[", "inf", "nan", "1e999")),
     "trace": Target(_trace, {"trace.jsonl": TRACE}),
     "results": Target(_results, {"spec.json": json.dumps(SPEC), "results.jsonl": RESULT}),

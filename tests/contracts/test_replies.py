@@ -20,7 +20,9 @@ LETTER_B = [
     # an announcement
     "Answer: B", "Answer: B. the dog", "The answer is B.", "The correct answer is (B) the dog.",
     "**Final answer:** **B**", "**Final Answer**: B", "Final answer: \\boxed{B}",
-    "The answer is the dog.", "I would choose option B.",
+    "The answer is the dog.", "I would choose option B.", "answer: b", "Option B",
+    "The best option is B, because of the bark.", "B\n\nBecause of the bark.",
+    "It wears a collar.\n\nB The dog", "It is not A; the answer is B.",
     "It could not be the cat, since it is asleep.\n\nThe answer is B.",
     "A man is seen first. Then a dog barks.\n\nB",
     # lines, YAML, tags, tables

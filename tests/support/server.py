@@ -14,6 +14,13 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from longtake.llm.backends.openai import OpenAIChat
+from longtake.llm.budget import REAL, Clock
+from longtake.llm.capabilities import Capabilities
+from longtake.llm.chat import Card
+from longtake.llm.http import Endpoint
+from support.patience import PATIENCE
+
 
 @dataclass
 class Request:
@@ -129,6 +136,20 @@ def serve(act: Act) -> Iterator[Served]:
         closing.set()
         server.shutdown()
         server.server_close()
+
+
+def chat_at(
+    served: Served,
+    capabilities: Capabilities | None = None,
+    *,
+    timeout: float = PATIENCE,
+    key: str = "",
+    clock: Clock = REAL,
+    **card: Any,
+) -> OpenAIChat:
+    """The model of a running server."""
+    endpoint = Endpoint("there", served.url, timeout=timeout, key=key)
+    return OpenAIChat(Card("there", model="m", **card), endpoint, capabilities, clock=clock)
 
 
 def _handler(

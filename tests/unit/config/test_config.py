@@ -103,6 +103,7 @@ def test_the_former_name_of_a_field_still_works():
         ({"budget": {"cost": 5.0}}, "budget.cost in longtake.toml may only lower the limit of 1"),
         ({"media": {"max_streams": 1000}}, "media.max_streams in longtake.toml may only lower"),
         ({"models": {"mine": {"model": "dearer"}}}, "models.mine.model in longtake.toml is not"),
+        ({"answers": {"model": "gpt-5.2"}}, "answers.model in longtake.toml is not taken"),
         ({"models": {"mine": {"max_tokens": 9999}}}, "may only lower the limit of 1024"),
     ],
 )
@@ -116,9 +117,10 @@ def test_a_strangers_file_may_only_tighten(values, says):
 def test_a_strangers_file_may_lower_limits():
     own = Layer({"budget": {"cost": 1.0}}, "mine")
     lower = {"budget": {"cost": 0.5, "calls": 3}, "media": {"max_streams": 8}}
+    lower["models"] = {"mine": {"max_tokens": 9}}
     settings = merge([own, Layer(lower, "longtake.toml", trusted=False)])
     assert (settings.budget.cost, settings.budget.calls) == (0.5, 3)
-    assert settings.media.max_streams == 8
+    assert (settings.media.max_streams, settings.models["mine"].max_tokens) == (8, 9)
 
 
 def test_not_toml(tmp_path):

@@ -9,8 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 from support.clocks import TurnedClock
 from support.listening import listening
-from support.patience import PATIENCE
-from support.server import Request, Send, Served, completion, serve
+from support.server import Request, Send, chat_at, completion, serve
 
 from longtake.config import CacheSettings, Settings
 from longtake.config.entries import OpenAIEntry
@@ -24,8 +23,7 @@ from longtake.llm.capabilities import (
     remembered,
 )
 from longtake.llm.catalog import ModelCatalog
-from longtake.llm.chat import Card, Options, Unavailable, say
-from longtake.llm.http import Endpoint
+from longtake.llm.chat import Options, Unavailable, say
 from longtake.llm.middleware import Retrying, with_capabilities
 from longtake.llm.probe import probe
 from longtake.llm.structured.ask import ask
@@ -45,11 +43,6 @@ class Said(BaseModel):
 SCHEMA = schema_for(Said, QUESTION)
 GOOD = '{"reason": "a bark", "score": 3, "choice": "B"}'
 TYPED = Options(schema=SCHEMA, max_tokens=100)
-
-
-def chat_at(served: Served, learned: Capabilities | None = None, **more: Any) -> OpenAIChat:
-    endpoint = Endpoint("there", served.url, timeout=PATIENCE)
-    return OpenAIChat(Card("there", model="m"), endpoint, learned, **more)
 
 
 def way(request: Request) -> str:

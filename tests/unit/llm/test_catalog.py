@@ -98,11 +98,6 @@ def test_an_entry_whose_backend_changes_starts_afresh() -> None:
     assert merge([first, then]).models["mine"] == LocalEntry(file="a.gguf")
 
 
-def test_a_working_folder_may_tune() -> None:
-    tuned = merge([Layer({"models": {"mine": {"max_tokens": 9}}}, "longtake.toml", trusted=False)])
-    assert tuned.models["mine"].max_tokens == 9
-
-
 def test_where_messages_go_is_known_before_they_are_sent() -> None:
     book = catalogue(
         cloud=OpenAIEntry(base_url="https://api.openai.com/v1"),

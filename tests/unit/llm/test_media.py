@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image as Picture
 from support.listening import listening
-from support.patience import PATIENCE
-from support.server import Request, Send, Served, completion, serve
+from support.server import Request, Send, chat_at, completion, serve
 
 from longtake.config import BudgetSettings, Settings
 from longtake.footage.plain import FootageWithout
@@ -23,7 +22,6 @@ from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.lab import frame_code
 from longtake.lab.frame_code import Moment
-from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.budget import Ledger
 from longtake.llm.capabilities import Capabilities
 from longtake.llm.chat import (
@@ -36,7 +34,6 @@ from longtake.llm.chat import (
     request_hash,
     say,
 )
-from longtake.llm.http import Endpoint
 from longtake.llm.media import contact_sheet, encode_video, stamped
 from longtake.llm.middleware import Traced
 from longtake.llm.structured.ask import compose
@@ -90,11 +87,6 @@ def test_a_video_shows_one_frame_a_second_in_order() -> None:
     assert [second_of(each.to_ndarray(format="rgb24")) for each in shown] == [0, 10, 20, 30, 40]
     assert [each.time for each in shown] == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert shown[0].width * shown[0].height <= 300 * 300
-
-
-def chat_at(served: Served, **card: Any) -> OpenAIChat:
-    endpoint = Endpoint("there", served.url, timeout=PATIENCE)
-    return OpenAIChat(Card("there", model="m", **card), endpoint)
 
 
 def shown(number: int) -> list[str | Image]:
@@ -163,41 +155,23 @@ REFUSALS = {
 }
 
 
-def test_which_part_holds_a_video_is_learned_from_refusals() -> None:
+@pytest.mark.parametrize("refused", [["video_url", "input_video"], list(REFUSALS)])
+def test_which_part_holds_a_video_is_learned_from_refusals(refused: list[str]) -> None:
+    """Where all of them are refused, pictures are sent."""
+
     def act(request: Request) -> Send:
-        kinds = {part["type"] for part in parts_of(request)}
-        refused = kinds & {"video_url", "input_video"}
-        return Send(400, {"message": REFUSALS[refused.pop()]}) if refused else completion("seen")
+        kinds = {part["type"] for part in parts_of(request)} & set(refused)
+        return Send(400, {"message": REFUSALS[kinds.pop()]}) if kinds else completion("seen")
 
     with serve(act) as served, listening() as heard:
         chat = chat_at(served, show="video")
         for _ in range(2):
             assert chat.complete([say("user", *shown(3))], Options()).text == "seen"
-    assert [parts_of(each)[2]["type"] for each in served.requests] == [
-        "video_url",
-        "input_video",
-        "file",
-        "file",
-    ]
-    assert seconds_in(parts_of(served.requests[-1])[2]) == [0, 1, 2]
-    assert [note.data["feature"] for note in heard.notes("left_out")] == [
-        "video_url",
-        "input_video",
-    ]
-
-
-def test_a_server_that_takes_no_video_gets_pictures() -> None:
-    def act(request: Request) -> Send:
-        kinds = {part["type"] for part in parts_of(request)} - {"text", "image_url"}
-        return Send(400, {"message": REFUSALS[kinds.pop()]}) if kinds else completion("seen")
-
-    with serve(act) as served:
-        chat = chat_at(served, show="video")
-        for _ in range(2):
-            chat.complete([say("user", *shown(3))], Options())
-    assert len(served.requests) == 5, "learned once"
-    last = parts_of(served.requests[-1])
-    assert [seconds_in(part) for part in last if part["type"] == "image_url"] == [[0], [1], [2]]
+    assert [parts_of(each)[2]["type"] for each in served.requests[: len(refused)]] == refused
+    assert len(served.requests) == len(refused) + 2, "learned once"
+    sent = [part for part in parts_of(served.requests[-1]) if part["type"] != "text"]
+    assert [second for part in sent for second in seconds_in(part)] == [0, 1, 2]
+    assert [note.data["feature"] for note in heard.notes("left_out")] == refused
     assert chat.card.vision is not False
 
 

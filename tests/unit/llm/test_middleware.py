@@ -16,7 +16,6 @@ from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ModelError
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.budget import Ledger
-from longtake.llm.capabilities import capabilities_of
 from longtake.llm.chat import Card, Image, Options, Price, Reply, Unavailable, request_hash, say
 from longtake.llm.middleware import (
     FILE,
@@ -24,7 +23,6 @@ from longtake.llm.middleware import (
     Cached,
     Gate,
     Limited,
-    Middleware,
     ReplyStore,
     Retrying,
     Traced,
@@ -317,24 +315,3 @@ def test_calls_side_by_side_do_not_spend_the_same_tokens_twice() -> None:
     assert chat.ledger.spent == Usage(calls=4, tokens_in=40, tokens_out=40)
     asked = chat.inner.asked  # type: ignore[attr-defined]
     assert [options.max_tokens for _, options in asked] == [900] * 4
-
-
-class Learner(ScriptedChat):
-    """Counts how often somebody asks what was learned of it."""
-
-    reads = 0
-
-    @property
-    def capabilities(self):
-        self.reads += 1
-
-    def discover(self):
-        pass
-
-
-def test_what_was_learned_of_a_model_is_read_once_through_any_number_of_layers():
-    learner = chat = Learner([])
-    for _ in range(6):
-        chat = Middleware(chat)
-    capabilities_of(chat)
-    assert learner.reads == 1

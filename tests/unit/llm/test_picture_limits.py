@@ -6,20 +6,13 @@ import numpy as np
 import pytest
 from support.clocks import TurnedClock
 from support.listening import listening
-from support.patience import PATIENCE
-from support.server import Request, Send, Served, completion, serve
+from support.server import Request, Send, chat_at, completion, serve
 
 from longtake.errors import ModelError
-from longtake.llm.backends.openai import OpenAIChat
-from longtake.llm.chat import Card, Image, Options, Unavailable, say
-from longtake.llm.http import Endpoint
+from longtake.llm.chat import Image, Options, Unavailable, say
 from longtake.llm.middleware import Retrying
 from longtake.llm.openai_protocol import max_images, refuses_pictures
 from longtake.types import Frame
-
-
-def chat_at(served: Served) -> OpenAIChat:
-    return OpenAIChat(Card("there", model="m"), Endpoint("there", served.url, timeout=PATIENCE))
 
 
 def picture(number: int) -> Image:

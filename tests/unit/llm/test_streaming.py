@@ -6,17 +6,14 @@ import pytest
 from pydantic import BaseModel
 from support.clocks import TurnedClock
 from support.listening import Heard, listening
-from support.patience import PATIENCE
-from support.server import Request, Send, completion, event, serve, stream
+from support.server import Request, Send, chat_at, completion, event, serve, stream
 
 from longtake import prompts
 from longtake._util.cancellation import Cancelled, Stop, stopping
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ModelError
-from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.budget import Ledger
-from longtake.llm.chat import HERE, Card, Options, Unavailable, say
-from longtake.llm.http import Endpoint
+from longtake.llm.chat import Options, Unavailable, say
 from longtake.llm.middleware import Budgeted, Cached, ReplyStore, Retrying, Traced
 from longtake.llm.openai_protocol import StreamedReply
 from longtake.llm.structured.ask import ALL, ask
@@ -26,11 +23,6 @@ HELLO = [say("user", "Hello?")]
 ODD = ("Zwölf ", "日", '本 "quoted"\n', "\ud83d", "\ude00", " end\\")
 """Pieces of a text; one character is in two of them."""
 WHOLE = 'Zwölf 日本 "quoted"\n😀 end\\'
-
-
-def chat_at(url: str, *, timeout: float = PATIENCE, key: str = "") -> OpenAIChat:
-    card = Card("there", model="m", price=HERE)
-    return OpenAIChat(card, Endpoint("there", url, key=key, timeout=timeout))
 
 
 def heard_text(heard: Heard) -> str:
@@ -61,8 +53,8 @@ def test_a_stream_may_be_cut_anywhere(size: int) -> None:
 def test_the_whole_reply_is_the_same_as_without_a_stream() -> None:
     seen: list[str] = []
     with serve(lambda asked: stream(*ODD) if "stream" in asked.body else completion(WHOLE)) as at:
-        streamed = chat_at(at.url).complete(HELLO, Options(on_text=seen.append))
-        plain = chat_at(at.url).complete(HELLO, Options())
+        streamed = chat_at(at).complete(HELLO, Options(on_text=seen.append))
+        plain = chat_at(at).complete(HELLO, Options())
     assert streamed.text == plain.text == seen[-1]
     assert (streamed.usage.tokens_in, streamed.usage.tokens_out) == (10, 5)
     assert (streamed.finish, streamed.model) == ("stop", "served")
@@ -78,7 +70,7 @@ def test_servers_that_do_not_stream() -> None:
 
     for act, requests in ((lambda _: completion("hi"), 1), (refuse, 2)):
         with serve(act) as at:
-            chat = chat_at(at.url)
+            chat = chat_at(at)
             assert chat.complete(HELLO, Options(on_text=str)).text == "hi"
             assert len(at.requests) == requests
             chat.complete(HELLO, Options(on_text=str))
@@ -88,7 +80,7 @@ def test_servers_that_do_not_stream() -> None:
 def test_a_failing_gateway_does_not_refuse_streams() -> None:
     replies = [Send(500, {"error": "upstream connect error"}), stream("hi")]
     with serve(lambda _: replies.pop(0)) as at:
-        chat = Retrying(chat_at(at.url), clock=TurnedClock())
+        chat = Retrying(chat_at(at), clock=TurnedClock())
         assert chat.complete(HELLO, Options(on_text=str)).text == "hi"
     assert not chat.capabilities.has_refused("stream")
 
@@ -97,7 +89,7 @@ def test_thinking_is_not_drafted() -> None:
     seen: list[str] = []
     texts = ("<th", "ink>Is it B?", "</thi", "nk>", "It is <", "b> A.")
     with serve(lambda _: stream(*texts)) as at:
-        reply = chat_at(at.url).complete(HELLO, Options(on_text=seen.append))
+        reply = chat_at(at).complete(HELLO, Options(on_text=seen.append))
     assert (reply.thinking, reply.text) == ("Is it B?", "It is <b> A.")
     assert list(dict.fromkeys(seen)) == ["", "It is ", "It is <b> A."]
 
@@ -115,7 +107,7 @@ def test_thinking_is_not_drafted() -> None:
 def test_a_reply_that_breaks_off_is_asked_for_again_and_drafted_anew(send: Send, says: str) -> None:
     replies = [send, stream("The ", "cat")]
     with serve(lambda _: replies.pop(0)) as at, listening(drafts=True) as heard:
-        chat = Retrying(chat_at(at.url), clock=TurnedClock())
+        chat = Retrying(chat_at(at), clock=TurnedClock())
         seen: list[str] = []
         assert chat.complete(HELLO, Options(on_text=seen.append)).text == "The cat"
     assert list(dict.fromkeys(seen)) == ["", "The dog", "The", "The cat"]
@@ -128,13 +120,13 @@ def test_what_a_broken_reply_cost_is_counted() -> None:
     with serve(lambda _: stream("word " * 30, finish=None, breaks="reset")) as at:
         ledger = Ledger(BudgetSettings())
         with pytest.raises(Unavailable):
-            Budgeted(chat_at(at.url), ledger).complete(HELLO, Options(on_text=str))
+            Budgeted(chat_at(at), ledger).complete(HELLO, Options(on_text=str))
     assert ledger.spent.tokens_out >= 30
 
 
 def test_a_budget_ends_a_reply_that_never_ends() -> None:
     with serve(lambda _: stream("word ", finish=None, breaks="endless")) as at:
-        chat = Budgeted(chat_at(at.url), Ledger(BudgetSettings(seconds=0.3)))
+        chat = Budgeted(chat_at(at), Ledger(BudgetSettings(seconds=0.3)))
         with pytest.raises(BudgetSpent):
             chat.complete(HELLO, Options(on_text=str))
 
@@ -147,7 +139,7 @@ def test_a_stop_ends_a_reply_in_its_middle() -> None:
             serve(lambda _: stream("The dog", finish=None, breaks="hang")) as at,
             pytest.raises(Cancelled),
         ):
-            chat_at(at.url).complete(HELLO, Options(on_text=lambda text: text and stop.set()))
+            chat_at(at).complete(HELLO, Options(on_text=lambda text: text and stop.set()))
     finally:
         stopping.reset(token)
 
@@ -155,12 +147,12 @@ def test_a_stop_ends_a_reply_in_its_middle() -> None:
 def test_a_key_is_never_drafted() -> None:
     key, seen = "sk-secret", list[str]()
     with serve(lambda _: stream("The k", "ey is SK-", "sec", "ret", " s", "o")) as at:
-        reply = chat_at(at.url, key=key).complete(HELLO, Options(on_text=seen.append))
+        reply = chat_at(at, key=key).complete(HELLO, Options(on_text=seen.append))
     assert seen[-1] == reply.text == "The key is [key] so"
     assert not any("sk" in text.lower() for text in seen)
     bad = Send(pieces=[event({"error": f"bad {key}"})])
     with serve(lambda _: bad) as at, pytest.raises(ModelError, match=r"bad \[key\]"):
-        chat_at(at.url, key=key).complete(HELLO, Options(on_text=str))
+        chat_at(at, key=key).complete(HELLO, Options(on_text=str))
 
 
 class Told(BaseModel):
@@ -179,7 +171,7 @@ def test_of_a_form_only_the_answer_is_drafted() -> None:
     told = {"reason": 'no "answer": "yet"', "answer": WHOLE}
     text = json.dumps(told)
     with serve(lambda _: stream(*text)) as at, listening(drafts=True) as heard:
-        reply = ask(Traced(chat_at(at.url)), "t/tell", Told, draft="answer")
+        reply = ask(Traced(chat_at(at)), "t/tell", Told, draft="answer")
     assert reply.answer == WHOLE
     assert heard_text(heard) == WHOLE
     assert len(heard.of(Drafted)) >= len(WHOLE) - 1
@@ -190,7 +182,7 @@ def test_of_a_form_only_the_answer_is_drafted() -> None:
 def test_an_unreadable_reply_is_drafted_anew_and_replies_in_cache_are_whole(tmp_path) -> None:
     replies = [stream('{"answer": "A dog'), stream('{"reason": "r", "answer": "A ', 'cat"}')]
     with serve(lambda _: replies.pop(0)) as at, listening(drafts=True) as heard:
-        chat = Cached(chat_at(at.url), ReplyStore(tmp_path))
+        chat = Cached(chat_at(at), ReplyStore(tmp_path))
         assert ask(chat, "t/tell", Told, draft="answer").answer == "A cat"
         drafted = [(each.text, each.anew) for each in heard.of(Drafted)]
         assert drafted == [("A dog", True), ("", True), ("A", True), (" cat", False)]
@@ -201,10 +193,10 @@ def test_an_unreadable_reply_is_drafted_anew_and_replies_in_cache_are_whole(tmp_
 def test_nothing_is_streamed_that_nobody_watches() -> None:
     with serve(lambda _: completion("A dog.")) as at:
         with listening() as heard:
-            assert ask(chat_at(at.url), "t/tell", draft=ALL) == "A dog."
-        assert ask(chat_at(at.url), "t/tell", draft=ALL) == "A dog."
+            assert ask(chat_at(at), "t/tell", draft=ALL) == "A dog."
+        assert ask(chat_at(at), "t/tell", draft=ALL) == "A dog."
         with listening(drafts=True):
-            ask(chat_at(at.url), "t/tell")
-            ask(chat_at(at.url), "t/tell", draft="answer")
+            ask(chat_at(at), "t/tell")
+            ask(chat_at(at), "t/tell", draft="answer")
     assert heard.of(Drafted) == []
     assert not any("stream" in request.body for request in at.requests)
