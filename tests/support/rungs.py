@@ -4,14 +4,13 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from longtake.agents import tools
 from longtake.errors import ModelError
 from longtake.llm.chat import Chat, Message, Options, Reply
 from longtake.llm.middleware import Middleware
-from longtake.llm.structured import ask
+from longtake.llm.structured.ask import TypedRequest
 from longtake.methods.symphony import perception
 from longtake.types import Usage
 
@@ -79,22 +78,20 @@ class _Counted(Middleware):
 def counting() -> Iterator[Ladder]:
     """Count every typed question that is asked in the block, in all threads."""
     ladder = Ladder()
-    converse, use_tools = ask.converse, perception.use_tools
+    value_of, use_tools = TypedRequest.value, perception.use_tools
     here = threading.local()
 
-    def counted(
-        chat: Chat, messages: list[Message], options: Options, form: Any, default: Any
-    ) -> Any:
-        inner = _Counted(chat)
+    def counted(request: TypedRequest, default: Any) -> Any:
+        inner, options = _Counted(request.chat), request.options
         here.counted = options.prompt
         try:
-            value = converse(inner, messages, options, form, default)
+            value = value_of(replace(request, chat=inner), default)
         except ModelError as error:
             # an unreachable model or a prompt that does not fit says nothing about replies
             if error.problem == "unreadable":
                 ladder.count(options.prompt, "unread", inner.replies)
             raise
-        rung = "unread" if value is default else _rung(inner, len(messages), options)
+        rung = "unread" if value is default else _rung(inner, len(request.messages), options)
         ladder.count(options.prompt, rung, inner.replies)
         return value
 
@@ -107,12 +104,12 @@ def counting() -> Iterator[Ladder]:
             ladder.count(prompt, "first", ())
         return value
 
-    ask.converse = tools.converse = counted
+    TypedRequest.value = counted  # type: ignore[method-assign]
     perception.use_tools = tooled
     try:
         yield ladder
     finally:
-        ask.converse = tools.converse = converse
+        TypedRequest.value = value_of  # type: ignore[method-assign]
         perception.use_tools = use_tools
 
 

@@ -32,7 +32,7 @@ from longtake.llm.chat import (
     Unsupported,
     say,
 )
-from longtake.llm.structured.ask import REQUIRED, ReplyForm, compose, converse
+from longtake.llm.structured.ask import REQUIRED, ReplyForm, TypedRequest, compose
 from longtake.llm.structured.reader import explain
 from longtake.llm.structured.schema import in_words
 from longtake.llm.structured.tolerant_json import NotJson, holds_cut, objects, parse
@@ -128,9 +128,8 @@ def use_tools(
         except ValueError as error:
             events.note("answer_unread", prompt=prompt, why=str(error))
     now = say("user", *prompts.load("shared/answer_now").render().user)
-    result: M | T = converse(
-        chat, [*messages, now], replace(options, schema=form.schema), form, default
-    )
+    last_request = TypedRequest(chat, [*messages, now], replace(options, schema=form.schema), form)
+    result: M | T = last_request.value(default)
     return result
 
 

@@ -470,11 +470,10 @@ def bound_key(base_url: str, entries: Iterable[ModelEntry]) -> str:
     for entry in entries:
         if isinstance(entry, OpenAIEntry) and entry.api_key_env and entry.base_url:
             other = check_url(entry.base_url, entry.base_url, keyed=False)
-            if (other.scheme, other.host, other.port) == (url.scheme, url.host, url.port):
+            if other[:2] == url[:2]:  # scheme, host and port
                 return entry.api_key_env
     # on another port, or without encryption, it is not the vendor's own server
-    is_vendor = url.scheme == "https" and url.port in (None, 443)
-    return KEYS.get(url.host, "") if is_vendor else ""
+    return KEYS.get(url.netloc, "") if url.scheme == "https" else ""
 
 
 NO_CHAT = ("embed", "whisper", "tts", "audio", "image", "moderation", "realtime", "transcribe")

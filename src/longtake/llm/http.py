@@ -24,7 +24,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
-from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore
@@ -73,33 +73,6 @@ TRANSPORT_ERRORS = (
 
 # at debug level httpcore logs headers, in which a server could echo a key
 logging.getLogger("httpcore").setLevel(logging.WARNING)
-
-
-@dataclass(frozen=True, slots=True)
-class BaseUrl:
-    """The address of a server's API; requests go to paths below it, on the same host only."""
-
-    scheme: str
-    host: str
-    port: int | None
-    """``None``: the usual one of the scheme."""
-    path: str
-
-    @property
-    def netloc(self) -> str:
-        """``host:port``, without the usual port."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port is None else f"{host}:{self.port}"
-
-    def __str__(self) -> str:
-        return f"{self.scheme}://{self.netloc}{self.path}"
-
-    def join(self, path: str) -> str:
-        """The address of a path; one on another host is an error of ours."""
-        joined = urljoin(str(self), path)
-        if not joined.startswith(f"{self.scheme}://{self.netloc}/"):
-            raise ValueError(f"{path!r} is not on {self.netloc}")
-        return joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +127,13 @@ class Endpoint:
     def host(self) -> str:
         """``host:port``, for people."""
         return self.url.netloc
+
+    def address(self, path: str) -> str:
+        """The address of a path below the base URL; one on another host is an error of ours."""
+        joined = urljoin(self.url.geturl(), path)
+        if not joined.startswith(f"{self.url.scheme}://{self.host}/"):
+            raise ValueError(f"{path!r} is not on {self.host}")
+        return joined
 
     def __repr__(self) -> str:
         return f"Endpoint({self.name!r}, {self.host!r})"
@@ -287,7 +267,7 @@ class Endpoint:
         # redirects are not followed: one could carry the key and pictures to another host
         with self._pool.stream(
             method,
-            self.url.join(path),
+            self.address(path),
             headers=[*headers],
             content=data,
             extensions={"timeout": timeouts},
@@ -354,8 +334,8 @@ class Endpoint:
         return Unavailable(self.name, detail)
 
 
-def check_url(name: str, base_url: str, *, keyed: bool) -> BaseUrl:
-    """A base URL that ends in ``/``, or an error that says what is wrong with it."""
+def check_url(name: str, base_url: str, *, keyed: bool) -> SplitResult:
+    """A base URL in its usual form, which ends in ``/``, or an error that says what is wrong."""
     try:
         url = urlsplit(base_url)
         host, port = normalize_host(f"[{url.hostname}]") if url.hostname else "", url.port
@@ -373,7 +353,10 @@ def check_url(name: str, base_url: str, *, keyed: bool) -> BaseUrl:
     if problem:
         raise ConfigError(f"{name}: {problem}", key="base_url")
     path = quote(url.path, safe="/%:@!$&'()*+,;=~").rstrip("/") + "/"
-    return BaseUrl(url.scheme, host, None if port == DEFAULT_PORTS[url.scheme] else port, path)
+    netloc = f"[{host}]" if ":" in host else host
+    if port not in (None, DEFAULT_PORTS[url.scheme]):
+        netloc += f":{port}"
+    return SplitResult(url.scheme, netloc, path, "", "")
 
 
 @cache
@@ -384,12 +367,12 @@ def _ssl_context() -> ssl.SSLContext:
     return httpcore.default_ssl_context()
 
 
-def _proxy(url: BaseUrl) -> httpcore.Proxy | None:
+def _proxy(url: SplitResult) -> httpcore.Proxy | None:
     """The user's proxy for a server; what is meant for this machine never goes to one."""
     # the variables that other tools obey: HTTPS_PROXY, NO_PROXY
     proxies = getproxies()
     address = proxies.get(url.scheme) or proxies.get("all")
-    if not address or is_loopback(url.host) or proxy_bypass(url.netloc):
+    if not address or is_loopback(url.netloc) or proxy_bypass(url.netloc):
         return None
     parts = urlsplit(address if "://" in address else f"http://{address}")
     login = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
@@ -430,7 +413,7 @@ def is_loopback(host: str) -> bool:
     """Whether a host name stays on this machine, decided without a lookup."""
     if host.lower().rstrip(".") == "localhost":
         return True
-    address = _parse(host.strip("[]"))
+    address = _parse(normalize_host(host))
     return address is not None and address.is_loopback
 
 

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,6 @@ from longtake.llm.capabilities import capabilities_of, discover_capabilities
 from longtake.llm.chat import (
     Card,
     Chat,
-    Image,
     Message,
     Options,
     Reply,
@@ -98,7 +98,8 @@ class Traced(Middleware):
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask, and emit what was asked and answered."""
         for image in images(messages):
-            _offer(image)
+            # the stream encodes it only if a sink wants it
+            events.picture(image.digest, partial(getattr, image, "jpeg"))
         called = events.ChatCalled(
             model=self.card.name,
             prompt=options.prompt,
@@ -126,11 +127,6 @@ class Traced(Middleware):
         )
         events.emit(answered)
         return reply
-
-
-def _offer(image: Image) -> None:
-    """Offer a picture to the stream, which encodes it only if a sink wants it."""
-    events.picture(image.digest, lambda: image.jpeg)
 
 
 class Budgeted(Middleware):

@@ -277,50 +277,34 @@ def probe(path: Path, limits: MediaSettings) -> VideoInfo:
     """Read the headers, and the first frame, because only frames know their rotation."""
     # anything but a file is reported by open_container
     size = path.stat().st_size if path.is_file() else 0
+    codec, (width, height), fps, rotation, aspect = "", BLANK, 0.0, 0, Fraction(1)
     with open_container(path, limits) as container:
         stream = find_video(path, container)
-        if stream is None:
-            return _info(container, "", *BLANK, size=size)
-        context = stream.codec_context
-        aspect = stream.sample_aspect_ratio or context.sample_aspect_ratio or Fraction(1)
-        rotation = _first_rotation(container, stream)
-        width, height = display_size(context.width, context.height, rotation, float(aspect))
-        if width * height > limits.max_pixels:
-            # the pictures themselves are within the limit, so the ratio in the header is damaged
-            aspect = Fraction(1)
-            width, height = display_size(context.width, context.height, rotation, 1.0)
-        rate = stream.average_rate or stream.guessed_rate
-        fps = float(rate) if rate else 0.0
-        return _info(
-            container, context.name, width, height, fps, rotation, float(aspect), size=size
+        if stream is not None:
+            context = stream.codec_context
+            codec = context.name
+            aspect = stream.sample_aspect_ratio or context.sample_aspect_ratio or aspect
+            rotation = _first_rotation(container, stream)
+            width, height = display_size(context.width, context.height, rotation, float(aspect))
+            if width * height > limits.max_pixels:
+                # the pictures themselves are within the limit: the ratio in the header is damaged
+                aspect = Fraction(1)
+                width, height = display_size(context.width, context.height, rotation, 1.0)
+            fps = float(stream.average_rate or stream.guessed_rate or 0)
+        return VideoInfo(
+            format=container.format.name,
+            codec=codec,
+            width=width,
+            height=height,
+            fps=fps,
+            rotation=rotation,
+            aspect=float(aspect),
+            claimed_duration=container.duration / 1e6 if container.duration else None,
+            size=size,
+            audio=tuple(_track(s) for s in container.streams.audio),
+            subtitles=tuple(_track(s) for s in container.streams.subtitles),
+            metadata=dict(container.metadata),
         )
-
-
-def _info(
-    container: InputContainer,
-    codec: str,
-    width: int,
-    height: int,
-    fps: float = 0.0,
-    rotation: int = 0,
-    aspect: float = 1.0,
-    *,
-    size: int,
-) -> VideoInfo:
-    return VideoInfo(
-        format=container.format.name,
-        codec=codec,
-        width=width,
-        height=height,
-        fps=fps,
-        rotation=rotation,
-        aspect=aspect,
-        claimed_duration=container.duration / 1e6 if container.duration else None,
-        size=size,
-        audio=tuple(_track(s) for s in container.streams.audio),
-        subtitles=tuple(_track(s) for s in container.streams.subtitles),
-        metadata=dict(container.metadata),
-    )
 
 
 def _first_rotation(container: InputContainer, stream: VideoStream) -> int:

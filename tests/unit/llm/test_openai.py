@@ -276,10 +276,10 @@ def test_loopback_is_known_without_asking_anyone() -> None:
 
 def test_a_path_on_another_host_is_refused() -> None:
     endpoint = Endpoint("there", "https://api.example/v1")
-    assert endpoint.url.join("../tokenize") == "https://api.example/tokenize"
+    assert endpoint.address("../tokenize") == "https://api.example/tokenize"
     for path in ("https://evil.example/v1", "//evil.example/v1"):
         with pytest.raises(ValueError, match=r"not on api\.example"):
-            endpoint.url.join(path)
+            endpoint.address(path)
 
 
 def test_a_proxy_in_the_environment_never_sees_loopback(monkeypatch: pytest.MonkeyPatch) -> None:

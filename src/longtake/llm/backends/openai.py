@@ -76,7 +76,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
 
     def host(self, model: Opening[OpenAIEntry]) -> str:
         """The server's host."""
-        return check_url(model.name, _base_url(model), keyed=False).host
+        return check_url(model.name, _base_url(model), keyed=False).hostname or ""
 
     def open(self, model: Opening[OpenAIEntry]) -> Chat:
         """The model, with the key that is bound to its server."""
@@ -103,7 +103,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
             price=price_of(model.name, entry),
             options=model.options,
         )
-        capabilities = remembered(model.folder, f"{endpoint.url}#{card.model}")
+        capabilities = remembered(model.folder, f"{endpoint.url.geturl()}#{card.model}")
         capabilities.presume(images=entry.images, form=entry.form, video=entry.video)
         return OpenAIChat(card, endpoint, capabilities)
 
@@ -128,7 +128,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
 def _timeout(entry: OpenAIEntry, base_url: str) -> float:
     """Seconds for one try: more for a model on this machine, unless the entry sets them."""
     usual = ModelEntry().timeout
-    here = is_loopback(check_url("", base_url, keyed=False).host)
+    here = is_loopback(check_url("", base_url, keyed=False).netloc)
     return LOOPBACK_SECONDS if here and entry.timeout == usual else entry.timeout
 
 

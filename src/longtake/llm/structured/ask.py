@@ -92,7 +92,7 @@ def ask(
         on_text=AnswerDraft(draft) if is_prose and events.shows_drafts() else None,
     )
     messages = compose(chat, prompt, slots, frames, form.instruction, options.max_tokens)
-    value: R | T = converse(chat, messages, options, form, default)
+    value: R | T = TypedRequest(chat, messages, options, form).value(default)
     return value
 
 
@@ -174,10 +174,9 @@ def _with_frames_between(chosen: list[Image], max_frames: int) -> list[Image]:
     return [pictures[time] for time in sorted(pictures)]
 
 
-def converse(
-    chat: Chat, messages: list[Message], options: Options, form: ReplyForm, default: Any
-) -> Any:
-    """Ask, read, and where the reply cannot be read, ask in smaller steps before giving up.
+@dataclass(frozen=True)
+class TypedRequest:
+    """A typed request to a model, put in smaller steps where its reply cannot be read.
 
     ::
 
@@ -189,111 +188,96 @@ def converse(
     A model that never manages a whole form is asked for its fields from the start
     (:attr:`~longtake.llm.chat.Card.by_field`).
     """
-    problem = ""
-    try:
-        if chat.card.by_field and form.lacking({}):
-            return _singly(chat, messages, options, form)
-        reply = chat.complete(messages, options)
+
+    chat: Chat
+    messages: Sequence[Message]
+    options: Options
+    form: ReplyForm
+
+    def value(self, default: Any) -> Any:
+        """What the model replied, or the default."""
+        problem, name = "", self.chat.card.name
         try:
-            return _heard(chat, form.read(reply), whole=True)
-        except UnreadableReply as error:
-            problem = str(error)
-        # a model whose reply ran out of room rambles on when asked again; one that only thought
-        # too long does not
-        if not (is_cut(reply) and reply.text.strip() and form.lacking({})):
-            reply = _again(chat, messages, options, form, reply, problem)
+            if self.chat.card.by_field and self.form.lacking({}):
+                return self._singly()
+            reply = self.chat.complete(self.messages, self.options)
             try:
-                return _heard(chat, form.read(reply), whole=True)
+                return self._heard(self.form.read(reply), whole=True)
             except UnreadableReply as error:
                 problem = str(error)
-        value = _field_by_field(chat, messages, options, form, reply, problem)
-        return _heard(chat, value, whole=False)
-    except (UnreadableReply, ModelError) as error:
-        # a prompt that just fitted may be too long with another turn
-        if isinstance(error, ModelError) and (error.problem != "context" or not problem):
-            raise
-        if default is REQUIRED:
-            detail = f"the reply to {options.prompt} cannot be used: {problem or error}"
-            raise ModelError(chat.card.name, "unreadable", detail) from error
-        events.note(
-            "default_taken",
-            prompt=options.prompt,
-            model=chat.card.name,
-            why=str(error),
-            default=plain_data(default),
-        )
-        return default
+            # a model whose reply ran out of room rambles on when asked again; one that only
+            # thought too long does not
+            if not (is_cut(reply) and reply.text.strip() and self.form.lacking({})):
+                reply = self._again(reply, problem)
+                try:
+                    return self._heard(self.form.read(reply), whole=True)
+                except UnreadableReply as error:
+                    problem = str(error)
+            return self._heard(self._field_by_field(reply, problem), whole=False)
+        except (UnreadableReply, ModelError) as error:
+            # a prompt that just fitted may be too long with another turn
+            if isinstance(error, ModelError) and (error.problem != "context" or not problem):
+                raise
+            prompt, why = self.options.prompt, str(error)
+            if default is REQUIRED:
+                detail = f"the reply to {prompt} cannot be used: {problem or error}"
+                raise ModelError(name, "unreadable", detail) from error
+            taken = plain_data(default)
+            events.note("default_taken", prompt=prompt, model=name, why=why, default=taken)
+            return default
 
+    def _heard(self, value: Any, *, whole: bool) -> Any:
+        """The value; whether the model managed a whole form is remembered with its endpoint."""
+        capabilities = capabilities_of(self.chat)
+        if capabilities is not None:
+            capabilities.heard(whole=whole)
+        return value
 
-def _heard(chat: Chat, value: Any, *, whole: bool) -> Any:
-    """The value; whether the model managed a whole form is remembered with its endpoint."""
-    capabilities = capabilities_of(chat)
-    if capabilities is not None:
-        capabilities.heard(whole=whole)
-    return value
+    def _singly(self) -> Any:
+        """The decisive fields, each asked for alone from the start."""
+        members: dict[str, Any] = {}
+        *before, last = self.messages
+        *parts, text = last.parts
+        assert isinstance(text, Text)
+        for name in self.form.lacking({}):
+            # the field in place of the whole form
+            request, single = self.form.single(name)
+            alone = f"{text.text.removesuffix(self.form.instruction).rstrip()}\n\n{request}".strip()
+            asked = [*before, replace(last, parts=(*parts, Text(alone)))]
+            members |= self._field(single, asked, FIELD_TOKENS)
+        return self.form.assemble(members)
 
+    def _field(self, single: ReplyForm, messages: Sequence[Message], room: int) -> dict[str, Any]:
+        """The reply to a request for one field; raises :class:`UnreadableReply`."""
+        room = min(self.options.max_tokens, room)
+        small = replace(self.options, schema=single.schema, max_tokens=room)
+        members: dict[str, Any] = single.read(self.chat.complete(messages, small)).model_dump()
+        return members
 
-def _singly(chat: Chat, messages: Sequence[Message], options: Options, form: ReplyForm) -> Any:
-    """The decisive fields, each asked for alone from the start; raises :class:`UnreadableReply`."""
-    members: dict[str, Any] = {}
-    for name in form.lacking({}):
-        request, single = form.single(name)
-        small = replace(
-            options, schema=single.schema, max_tokens=min(options.max_tokens, FIELD_TOKENS)
-        )
-        answer = chat.complete(_instead(messages, form.instruction, request), small)
-        members |= single.read(answer).model_dump()
-    return form.assemble(members)
+    def _again(self, reply: Reply, problem: str) -> Reply:
+        """The reply to the same request, put once more with what was wrong."""
+        prompt, model = self.options.prompt, self.chat.card.name
+        events.note("asked_again", prompt=prompt, model=model, why=problem)
+        instruction = Plain(self.form.instruction or prompts.phrase("shared", "plain_text"))
+        again = prompts.load("shared/reask").render(problem=problem, form=instruction)
+        asked = [*self.messages, _quoted(reply), say("user", *again.user)]
+        return self.chat.complete(asked, self.options)
 
-
-def _instead(messages: Sequence[Message], instruction: str, request: str) -> list[Message]:
-    """The messages with one field asked for in place of the whole form."""
-    *before, last = messages
-    *parts, text = last.parts
-    assert isinstance(text, Text)
-    asked = Text(f"{text.text.removesuffix(instruction).rstrip()}\n\n{request}".strip())
-    return [*before, replace(last, parts=(*parts, asked))]
-
-
-def _again(
-    chat: Chat,
-    messages: Sequence[Message],
-    options: Options,
-    form: ReplyForm,
-    reply: Reply,
-    problem: str,
-) -> Reply:
-    """The reply to the same request, put once more with what was wrong."""
-    events.note("asked_again", prompt=options.prompt, model=chat.card.name, why=problem)
-    instruction = Plain(form.instruction or prompts.phrase("shared", "plain_text"))
-    again = prompts.load("shared/reask").render(problem=problem, form=instruction)
-    return chat.complete([*messages, _quoted(reply), say("user", *again.user)], options)
-
-
-def _field_by_field(
-    chat: Chat,
-    messages: Sequence[Message],
-    options: Options,
-    form: ReplyForm,
-    reply: Reply,
-    problem: str,
-) -> Any:
-    """The reply from its decisive fields, each asked for alone; raises :class:`UnreadableReply`."""
-    members = form.known(reply)
-    names = form.lacking(members)
-    if not names:
-        raise UnreadableReply(problem)
-    # a model that thinks needs its room for that
-    room = options.max_tokens if reply.thinking else min(options.max_tokens, FIELD_TOKENS)
-    for name in names:
-        events.note(
-            "asked_for_field", prompt=options.prompt, model=chat.card.name, field=name, why=problem
-        )
-        request, single = form.single(name)
-        small = replace(options, schema=single.schema, max_tokens=room)
-        answer = chat.complete([*messages, _quoted(reply), say("user", request)], small)
-        members |= single.read(answer).model_dump()
-    return form.assemble(members)
+    def _field_by_field(self, reply: Reply, problem: str) -> Any:
+        """The reply from its decisive fields, each of those that are not known asked for alone."""
+        members = self.form.known(reply)
+        names = self.form.lacking(members)
+        if not names:
+            raise UnreadableReply(problem)
+        # a model that thinks needs its room for that
+        room = self.options.max_tokens if reply.thinking else FIELD_TOKENS
+        prompt, model = self.options.prompt, self.chat.card.name
+        for name in names:
+            events.note("asked_for_field", prompt=prompt, model=model, field=name, why=problem)
+            request, single = self.form.single(name)
+            asked = [*self.messages, _quoted(reply), say("user", request)]
+            members |= self._field(single, asked, room)
+        return self.form.assemble(members)
 
 
 def _quoted(reply: Reply) -> Message:
