@@ -1,6 +1,7 @@
 """What every encoder promises, asked of every encoder."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,31 +18,33 @@ SMALL = Compute(threads=2, batch=3)
 TEXTS = ["a red car", "the dog runs", "street", "a red car runs the street " * 30, ""]
 
 
-@pytest.fixture(scope="module", params=names())
-def encoder(request, prepared_models, tmp_path_factory):
-    if request.param in CARDS:
-        card = CARDS[request.param]
-        return open_card(
-            card, tinymodels.folder_for(card, tmp_path_factory.mktemp(request.param)), compute=SMALL
-        )
-    folder = None
-    if request.param == "transformers":
-        pytest.importorskip("torch", reason="needs the extra gpu")
-        folder = tinymodels.vision_folder(tmp_path_factory.mktemp("vision"))
-    return open_encoder(request.param, BuiltIns(prepared_models, SMALL), folder=folder)
+@pytest.fixture(scope="module")
+def opened(prepared_models, tmp_path_factory):
+    """Encoders by name, each opened once."""
+
+    @cache
+    def open_once(name):
+        if name == "minilm":
+            return MiniLM(compute=SMALL)
+        folder = tmp_path_factory.mktemp(name)
+        if name in CARDS:
+            return open_card(CARDS[name], tinymodels.folder_for(CARDS[name], folder), compute=SMALL)
+        if name == "transformers":
+            pytest.importorskip("torch", reason="needs the extra gpu")
+            folder = tinymodels.vision_folder(folder)
+        return open_encoder(name, BuiltIns(prepared_models, SMALL), folder=folder)
+
+    return open_once
 
 
-@pytest.fixture(
-    scope="module",
-    params=["minilm", *(name for name in names() if name in CARDS and CARDS[name].text)],
-)
-def texter(request, tmp_path_factory):
-    if request.param == "minilm":
-        return MiniLM(compute=SMALL)
-    card = CARDS[request.param]
-    return open_card(
-        card, tinymodels.folder_for(card, tmp_path_factory.mktemp(request.param)), compute=SMALL
-    )
+@pytest.fixture(params=names())
+def encoder(request, opened):
+    return opened(request.param)
+
+
+@pytest.fixture(params=["minilm", *(name for name, card in CARDS.items() if card.text)])
+def texter(request, opened):
+    return opened(request.param)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Cards, what is loaded from them, and how their files are fetched."""
 
-import math
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +23,7 @@ from longtake.perception.cards import (
     lay_out,
     open_card,
 )
-from longtake.perception.encoders import BuiltIns, card_folder, names, open_encoder
+from longtake.perception.encoders import BuiltIns, card_folder, open_encoder
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import Preprocessing
 
@@ -170,9 +169,3 @@ def test_whisper_is_opened_from_what_was_pulled(tmp_path, monkeypatch):
         pull_files("whisper", WHISPER.repo, WHISPER.revision, WHISPER.files, folder, hub=hub)
     assert models.listener.key == "faster-whisper:whisper"
     assert opened == list(WHISPER.files)
-
-
-def test_names_are_unique_and_the_built_in_ones_come_first():
-    assert names()[:2] == ["conse", "efficientnet-lite2"]
-    assert len(set(names())) == len(names())
-    assert math.isfinite(SIGLIP.logit_scale)

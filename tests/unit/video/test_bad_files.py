@@ -12,10 +12,8 @@ import pytest
 from films import FILMS, Recipe, pictures, read_number, x264
 from support.patience import PATIENCE
 
-from longtake.config import MediaSettings, Settings
+from longtake.config import MediaSettings
 from longtake.errors import MediaError
-from longtake.index.film import Film
-from longtake.index.store import Store
 from longtake.types import Segment
 from longtake.video.audio import RATE, listen
 from longtake.video.clip import write_film
@@ -226,12 +224,6 @@ def test_frames_on_both_sides_of_a_jump_are_sampled(tmp_path):
     numbers = [read_number(frame.pixels) for frame in video.sample(1.0)]
     assert numbers[:5] == [0, 10, 20, 30, 40]
     assert numbers[-5:] == [50, 60, 70, 80, 90]
-
-
-def test_a_film_with_a_jump_is_estimated_in_seconds(tmp_path):
-    film = Film(jumping(tmp_path, DAY), Store(tmp_path / "cache"), Settings())
-    assert len(film.times) < 200
-    assert np.all(np.diff(film.times) > 0)
 
 
 def test_a_part_of_the_grid_is_a_part_of_the_grid(tmp_path):
