@@ -27,11 +27,19 @@ PAGES = [*ROOT_PAGES, *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+def _here(path):
+    """Where a file of the repository is: the package may be installed elsewhere, as a wheel."""
+    path = path.resolve()
+    if path.is_relative_to(ROOT / "src"):
+        return Path(longtake.__file__).parents[1] / path.relative_to(ROOT / "src")
+    return path
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         if "://" not in target:
-            assert (page.parent / target).exists(), target
+            assert _here(page.parent / target).exists(), target
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda p: p.name)
@@ -86,13 +94,10 @@ def test_modules_and_files_exist(page):
     for room, name in re.findall(r"\blongtake\.([a-z_]+)\.(\w+)", text):
         assert _is_there(f"longtake.{room}", name), f"{room}.{name}"
     # what went with a later version is named with the version that had it
-    installed = Path(longtake.__file__).parents[1]
     for file in re.findall(
         r"`((?:src|tests|benchmarks)/[\w/]+\.py)`(?! of (?:version|commit))", text
     ):
-        # the source may be installed elsewhere, as a wheel
-        path = installed / file.removeprefix("src/") if file.startswith("src/") else ROOT / file
-        assert "NAME" in file or path.is_file(), file
+        assert "NAME" in file or _here(ROOT / file).is_file(), file
 
 
 def _is_there(module, name):

@@ -292,7 +292,9 @@ def _add_tags(
 ) -> None:
     rows = [(fingerprint, tag.strip().casefold(), given) for tag in tags if tag.strip()]
     base.executemany(
-        "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET given = max(given, ?3)", rows
+        "INSERT INTO tags VALUES (?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET given = max(given, excluded.given)",
+        rows,
     )
 
 
