@@ -94,7 +94,11 @@ def show(
     model was used for.
     """
     click.echo(bold(wrapped(with_footnotes(answer) or answer_text(answer))))
-    _show_status(answer, usage)
+    meaning = outcome(answer, usage)
+    if LOOK in meaning:
+        meaning += HOW_TO_LOOK
+    if meaning:
+        click.echo(wrapped(meaning, indent="  "))
     sure = sureness(answer, calibrated=calibrated)
     if sure and not quiet:
         click.echo(f"  {sure}")
@@ -119,17 +123,9 @@ HOW_TO_LOOK = " (--method videoagent --model NAME; 'longtake models pull vision'
 """Added where an answer says that the pictures may tell."""
 
 
-def _show_status(answer: Answer, usage: Usage) -> None:
-    meaning = outcome(answer, usage)
-    if LOOK in meaning:
-        meaning += HOW_TO_LOOK
-    if meaning:
-        click.echo(wrapped(meaning, indent="  "))
-
-
-def citation(number: int, cited: Evidence) -> str:
-    """``[1] 00:12:31–00:12:34  said  “…”``, in one line."""
-    start = f"  [{number}] {times_of(cited)}  {visible(kind_of(cited))}"
+def citation(number: int, cited: Evidence, where: str = "") -> str:
+    """``[1] 00:12:31–00:12:34  said  “…”``, in one line; ``where`` stands for the times."""
+    start = visible(f"  [{number}] {where or times_of(cited)}  {kind_of(cited)}")
     words = quoted(cited)
     if not words:
         return start
@@ -168,11 +164,7 @@ def plain(result: Result) -> dict[str, Any]:
     return {
         "method": result.method,
         "models": dict(result.models),
-        "status": answer.status,
-        "choice": answer.choice,
-        "text": answer.text,
-        "reason": answer.reason,
-        "confidence": answer.confidence,
+        **plain_answer(answer),
         "evidence": [plain_evidence(cited) for cited in answer.evidence],
         "nearest": [plain_evidence(frame) for frame in answer.nearest],
         "claims": [
@@ -180,6 +172,12 @@ def plain(result: Result) -> dict[str, Any]:
         ],
         "usage": dataclasses.asdict(result.usage),
     }
+
+
+def plain_answer(answer: Answer) -> dict[str, Any]:
+    """An answer for ``--json``, without its citations."""
+    parts = ("status", "choice", "text", "reason", "confidence")
+    return {part: getattr(answer, part) for part in parts}
 
 
 def plain_evidence(cited: Evidence) -> dict[str, Any]:
@@ -253,7 +251,8 @@ class StatusSink(Sink):
             case RunStarted():
                 self._doing = event.method
             case StepBegan():
-                self._doing = _named(event.name, event.data)
+                number = event.data.get("round", event.data.get("number"))
+                self._doing = f"{event.name} {number}" if isinstance(number, int) else event.name
             case ChatCalled():
                 self._calls += 1
                 self._checking = True
@@ -281,11 +280,6 @@ def _places(passages: Sequence[Mapping[str, Any]]) -> str:
     times = [f"{clock(place.start)}–{clock(place.end)}" for place in places]
     more = f" and {len(times) - 4} more" if len(times) > 4 else ""
     return f"reading {', '.join(times[:4])}{more}" if times else ""
-
-
-def _named(name: str, data: Any) -> str:
-    number = data.get("round", data.get("number"))
-    return f"{name} {number}" if isinstance(number, int) else name
 
 
 FORMATS = ("text", "md", "json", "html", *EDITED)
@@ -381,7 +375,13 @@ def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) ->
         fps = answered.film.video.info.fps or 25.0
         click.echo(EDITED[kind](rendered, fps), nl=False)
     elif kind == "html":
-        click.echo(as_html(rendered, lambda _, time: _jpeg(answered.film, time)))
+        film = answered.film
+
+        def picture(_: int, time: float) -> bytes:
+            (frame,) = film.at([min(time, film.duration)], width=480)
+            return encoded(frame.pixels, "jpeg")
+
+        click.echo(as_html(rendered, picture))
     else:
         meter = answered.meter if options.verbose else None
         show(
@@ -393,11 +393,6 @@ def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) ->
             meter=meter,
             calibrated=rendered.calibrated,
         )
-
-
-def _jpeg(film: Film, time: float) -> bytes:
-    (frame,) = film.at([min(time, film.duration)], width=480)
-    return encoded(frame.pixels, "jpeg")
 
 
 AROUND = 1.0

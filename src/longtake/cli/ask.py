@@ -31,7 +31,7 @@ from longtake.cli.answers import (
     write_clips,
     write_reel,
 )
-from longtake.cli.indexing import is_unread, look_through, show_notes
+from longtake.cli.indexing import files_at, is_unread, look_through, show_notes
 from longtake.cli.options import (
     FILE,
     FOLDER,
@@ -58,7 +58,6 @@ from longtake.runner.rendering import EDITED
 from longtake.runner.session import Session
 from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Question, QuestionKind
-from longtake.video.container import films_in
 from longtake.video.remote import film_path
 
 
@@ -146,7 +145,6 @@ def _question(line: str, where: str) -> Question:
     return read_question(text, tuple(options), asked_as)
 
 
-DOWNLOADER = "yt-dlp"
 RIGHTS = (
     "downloading {url} with yt-dlp: you are responsible for having the right to; many sites "
     "forbid it in their terms, and films are usually protected by copyright"
@@ -155,24 +153,14 @@ FORMAT = "bestvideo[height<=720]+bestaudio/best[height<=720]/best"
 """Enough for every model: pictures are scaled down anyway."""
 
 
-def is_address(text: str) -> bool:
-    """Whether a film is named by its address on the web."""
-    return text.startswith(("http://", "https://"))
-
-
 def films_named(names: Sequence[str], settings: Settings, *, download: bool) -> list[Path]:
     """The films behind names; folders are searched, addresses are downloaded if ``download``."""
     paths: list[Path] = []
     for name in names:
-        if download and is_address(name):
+        if download and name.startswith(("http://", "https://")):
             paths.append(_downloaded(name, settings))
-        elif Path(name).is_dir():
-            files = [place.path for place in films_in([Path(name)])]
-            if not files:
-                raise MediaError(name, "not_found", "no films in this folder")
-            paths += files
         else:
-            paths.append(film_path(name))
+            paths += files_at(film_path(name))
     return paths
 
 
@@ -183,9 +171,9 @@ def _downloaded(url: str, settings: Settings) -> Path:
     existing = [path for path in folder.glob(f"{name}.*") if path.suffix not in (".part", ".ytdl")]
     if existing:
         return existing[0]
-    program = shutil.which(DOWNLOADER)
+    program = shutil.which("yt-dlp")
     if program is None:
-        raise ConfigError(f"--download needs {DOWNLOADER}: pipx install {DOWNLOADER}")
+        raise ConfigError("--download needs yt-dlp: pipx install yt-dlp")
     say(RIGHTS.format(url=url))
     target = folder / f"{name}.%(ext)s"
     command = [program, "--no-playlist", "--format", FORMAT, "--output", str(target)]
@@ -193,7 +181,7 @@ def _downloaded(url: str, settings: Settings) -> Path:
     done = subprocess.run([*command, "--", url], stdin=subprocess.DEVNULL, check=False)
     made = [path for path in folder.glob(f"{name}.*") if path.suffix not in (".part", ".ytdl")]
     if done.returncode or not made:
-        detail = f"{DOWNLOADER} could not download it (exit code {done.returncode})"
+        detail = f"yt-dlp could not download it (exit code {done.returncode})"
         raise MediaError(url, "not_found", detail)
     return made[0]
 
@@ -275,7 +263,9 @@ def ask(
       longtake ask film.mp4 --questions questions.txt > answers.jsonl
     """
     names, parsed = _split(words, questions, options, asked_as)
-    kind = _kind(kind, as_json=as_json, batch=questions is not None)
+    if as_json and kind not in (None, "json"):
+        raise ConfigError(f"--json and --format {kind} exclude each other")
+    kind = kind or ("json" if as_json or questions is not None else "text")
     method = method or session.assignment.default_method
     ask_options = AskOptions(session, method, quiet, verbose, drafts=kind == "text")
     if session.assignment.offline and download:
@@ -285,7 +275,12 @@ def ask(
     outputs = Outputs(trace, clips, reel, play)
     several = len(paths) * len(parsed) > 1 or questions is not None
     if several:
-        _check_several(outputs, kind, subtitles)
+        for_one = outputs != Outputs(None, None, None, play=False) or subtitles is not None
+        if for_one or kind in ("html", *EDITED):
+            raise ConfigError(
+                "--trace, --clips, --reel, --open, --subtitles and"
+                f" --format html, {', '.join(EDITED)} are for one answer"
+            )
     else:
         film = open_film(paths[0], session.settings, subtitles=subtitles)
         # outputs are checked before any work is done for them
@@ -322,25 +317,9 @@ def _split(
     return words[:-1], [read_question(words[-1], options, asked_as)]
 
 
-def _kind(kind: str | None, *, as_json: bool, batch: bool) -> str:
-    if as_json and kind not in (None, "json"):
-        raise ConfigError(f"--json and --format {kind} exclude each other")
-    usual = "json" if as_json or batch else "text"
-    return kind or usual
-
-
-def _check_several(outputs: Outputs, kind: str, subtitles: Path | None) -> None:
-    """Reject what only makes sense for one answer."""
-    if outputs.any or subtitles is not None or kind in ("html", *EDITED):
-        raise ConfigError(
-            "--trace, --clips, --reel, --open, --subtitles and"
-            f" --format html, {', '.join(EDITED)} are for one answer"
-        )
-
-
 def _prepare(film: Film, session: Session) -> None:
-    """Index a film here, with a progress bar, rather than inside the first search of the method."""
-    # if the time is limited, the method may have a first answer before it needs the index
+    # indexed here, with a progress bar, rather than inside the first search of the method; if the
+    # time is limited, the method may have a first answer before it needs the index
     if session.settings.budget.seconds is None:
         look_through(film)
 
@@ -402,24 +381,14 @@ def ask_several(
                 worst = max(worst, error.exit_code)
                 continue
             worst = max(worst, exit_code(answered.result.answer))
-            _show_row(answered, kind, ask_options, several=len(questions) > 1)
+            if kind == "json":
+                emit_line(answered.row)
+                continue
+            if kind == "text":
+                about = f": {question.text}" if len(questions) > 1 else ""
+                click.echo(faint(visible(f"{path}{about}")))
+            show_answered(answered, kind, ask_options)
     return worst
-
-
-def _show_row(
-    answered: AnsweredQuestion, kind: str, ask_options: AskOptions, *, several: bool
-) -> None:
-    if kind == "json":
-        emit_line(answered.row)
-        return
-    if kind == "text":
-        about = (
-            f"{answered.film.path}: {answered.question.text}"
-            if several
-            else str(answered.film.path)
-        )
-        click.echo(faint(visible(about)))
-    show_answered(answered, kind, ask_options)
 
 
 def _report(path: Path, question: str, error: LongtakeError, kind: str) -> None:
@@ -438,11 +407,6 @@ class Outputs:
     clips: Path | None
     reel: Path | None
     play: bool
-
-    @property
-    def any(self) -> bool:
-        """Whether anything is wanted."""
-        return self != Outputs(None, None, None, play=False)
 
     def check(self, inputs: tuple[Path | None, ...]) -> None:
         """Raise if something cannot be written."""

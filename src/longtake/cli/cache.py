@@ -91,15 +91,11 @@ def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json
     freed = sum(store.clear(identity) for identity in sorted(chosen))
     if everything:
         # versions before 0.3 kept vectors of captions there
-        freed += forget_words(store.root) + _delete(store.root / "captions")
+        captions = store.root / "captions"
+        freed += forget_words(store.root)
+        freed += sum(file.stat().st_size for file in captions.glob("*"))
+        shutil.rmtree(captions, ignore_errors=True)
     if as_json:
         emit_json({"cleared": sorted(chosen), "freed_bytes": freed})
     else:
         click.echo(f"cleared {len(chosen)} films, {human_bytes(freed)} freed")
-
-
-def _delete(folder: Path) -> int:
-    """Delete a folder of files; returns the bytes freed."""
-    freed = sum(file.stat().st_size for file in folder.glob("*"))
-    shutil.rmtree(folder, ignore_errors=True)
-    return freed

@@ -86,7 +86,9 @@ class Conversation:
             "open": self._open,
             "carried": lambda _: click.echo(visible(self.carried or "(nothing)")),
             "forget": self._forget,
-            "history": self._history,
+            "history": lambda _: click.echo(
+                visible("\n".join(f"{question}\n  {answer}" for question, answer in self._turns))
+            ),
         }
 
     def hear(self, line: str) -> bool:
@@ -165,10 +167,6 @@ class Conversation:
     def _forget(self, _: str) -> None:
         self.carried = ""
         click.echo("the next question is sent alone")
-
-    def _history(self, _: str) -> None:
-        for question, answer in self._turns:
-            click.echo(visible(f"{question}\n  {answer}"))
 
     def _answered(self) -> AnsweredQuestion:
         if self._last is None:

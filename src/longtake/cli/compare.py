@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -23,10 +22,9 @@ from longtake.cli.options import (
     read_question,
 )
 from longtake.cli.output import confirm, emit_json, first_column, say, show_estimates
-from longtake.config import Settings
 from longtake.errors import LongtakeError, ModelError
 from longtake.runner.assignment import roles_of
-from longtake.runner.estimate import Estimate, estimate_all
+from longtake.runner.estimate import estimate_all
 from longtake.runner.films import open_film
 from longtake.runner.rendering import answer_text
 from longtake.runner.session import Session
@@ -77,7 +75,11 @@ def compare(
     names = methods or tuple(registry.methods.names())
     film = open_film(path, session.settings, subtitles=subtitles)
     if dry_run:
-        _show_bounds(path, estimate_all(session, film, parsed, names), as_json=as_json)
+        estimates = estimate_all(session, film, parsed, names)
+        if as_json:
+            emit_json({"film": str(path), "estimates": [asdict(each) for each in estimates]})
+        else:
+            show_estimates(estimates)
         return 0
     # a reply that one method paid for would be free for the next one
     assignment = replace(session.assignment.among(names), replies=False)
@@ -86,7 +88,10 @@ def compare(
     estimates = estimate_all(session, film, parsed, names)
     show_estimates(estimates, err=True)
     check_models(session, roles_of(names))
-    if not yes and _worth_asking(estimates, session.settings):
+    seconds = session.settings.budget.seconds
+    # ten minutes, as the help says
+    too_long = seconds is None or seconds * len(estimates) > 600.0
+    if not yes and (too_long or any(each.paid for each in estimates)):
         confirm()
     look_through(film)
     rows: list[tuple[str, Result | LongtakeError]] = []
@@ -100,33 +105,17 @@ def compare(
             # the other methods may succeed; this row says what went wrong
             rows.append((name, error))
     if as_json:
-        results = [_plain(name, row) for name, row in rows]
+        results = [
+            plain(row)
+            if isinstance(row, Result)
+            else {"method": name, "status": "error", "error": str(row)}
+            for name, row in rows
+        ]
         emit_json({"film": str(path), "question": question, "results": results})
     else:
         _show_table(rows)
     # one answer is enough for success
     return min((exit_code(row.answer) for _, row in rows if isinstance(row, Result)), default=4)
-
-
-def _show_bounds(path: Path, estimates: Sequence[Estimate], *, as_json: bool) -> None:
-    if as_json:
-        plain = [dataclasses.asdict(each) for each in estimates]
-        emit_json({"film": str(path), "estimates": plain})
-    else:
-        show_estimates(estimates)
-
-
-def _worth_asking(estimates: Sequence[Estimate], settings: Settings) -> bool:
-    seconds = settings.budget.seconds
-    # ten minutes, as the help says
-    too_long = seconds is None or seconds * len(estimates) > 600.0
-    return too_long or any(each.paid for each in estimates)
-
-
-def _plain(name: str, row: Result | LongtakeError) -> dict[str, object]:
-    if isinstance(row, Result):
-        return plain(row)
-    return {"method": name, "status": "error", "error": str(row)}
 
 
 def _show_table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:

@@ -272,7 +272,11 @@ def _list(name: str | None, data: Path | None, parts: Mapping[str, str], *, as_j
     planned = [presets.read(each) for each in presets.names()]
     planned = [preset for preset in planned if preset.benchmark in described]
     if as_json:
-        plain = [_plain(name, each) for name, each in described.items()]
+        keys = ("title", "get", "layout", "licence", "verified")
+        plain = []
+        for each, info in described.items():
+            facts = {key: getattr(info, key) for key in keys}
+            plain.append({"name": each, **facts, "options": dict(info.options)})
         presets_plain = [{**dataclasses.asdict(each), "used": each.used} for each in planned]
         emit_json({"benchmarks": plain, "presets": presets_plain})
         return 0
@@ -280,7 +284,11 @@ def _list(name: str | None, data: Path | None, parts: Mapping[str, str], *, as_j
         _show(each, found)
     click.echo("\nExperiments from the papers, for 'longtake eval --preset NAME':")
     for preset in planned:
-        _show_preset(preset)
+        click.echo(f"{preset.name}: {preset.title}")
+        click.echo(f"  used     {preset.used}")
+        click.echo(f"  encoders {preset.perceives or 'none'}")
+        for figure in preset.published:
+            click.echo(f"  published  {figure.accuracy:.1f} % {figure.system} ({figure.where})")
     return 0
 
 
@@ -315,12 +323,6 @@ def _check_files(name: str, data: Path, parts: Mapping[str, str], *, as_json: bo
     return 1 if missing else 0
 
 
-def _plain(name: str, described: BenchmarkInfo) -> dict[str, Any]:
-    keys = ("title", "get", "layout", "licence", "verified")
-    facts = {key: getattr(described, key) for key in keys}
-    return {"name": name, **facts, "options": dict(described.options)}
-
-
 def _show(name: str, described: BenchmarkInfo) -> None:
     click.echo(f"{name}: {described.title}")
     click.echo(f"  get      {described.get}")
@@ -331,14 +333,6 @@ def _show(name: str, described: BenchmarkInfo) -> None:
         click.echo(f"  tested on  {tested or 'files of the same form, not on the real ones'}")
     for option, meaning in described.options.items():
         click.echo(f"  --of {option}=…  {meaning}")
-
-
-def _show_preset(preset: EvalPreset) -> None:
-    click.echo(f"{preset.name}: {preset.title}")
-    click.echo(f"  used     {preset.used}")
-    click.echo(f"  encoders {preset.perceives or 'none'}")
-    for figure in preset.published:
-        click.echo(f"  published  {figure.accuracy:.1f} % {figure.system} ({figure.where})")
 
 
 labels = click.option(

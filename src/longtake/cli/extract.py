@@ -14,7 +14,7 @@ import click
 from longtake import registry
 from longtake._util import visible
 from longtake._util.timecode import clock
-from longtake.cli.indexing import show_notes
+from longtake.cli.indexing import files_at, show_notes
 from longtake.cli.options import (
     FILE,
     FILM,
@@ -24,14 +24,13 @@ from longtake.cli.options import (
     question_method_option,
 )
 from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
-from longtake.errors import ConfigError, MediaError
+from longtake.errors import ConfigError
 from longtake.footage.protocol import Footage
 from longtake.library import Library
 from longtake.runner.extraction import FilmTable, read_schema
 from longtake.runner.extraction import extract as extract_table
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
-from longtake.video.container import films_in
 
 TABLE = Kind("a table that extract wrote", (b"film,", b'{\n  "schema"'))
 
@@ -113,12 +112,8 @@ def _films(paths: Sequence[Path], session: Session) -> Iterator[tuple[str, Foota
             raise ConfigError("the library is empty: longtake library add FOLDER")
         for entry in entries:
             yield entry.name, library.footage(entry)
-    for path in paths:
-        files = [found.path for found in films_in([path])] if path.is_dir() else []
-        if path.is_dir() and not files:
-            raise MediaError(path, "not_found", "no films in this folder")
-        for film in files or [path]:
-            yield str(film), open_film(film, session.settings)
+    for film in (film for path in paths for film in files_at(path)):
+        yield str(film), open_film(film, session.settings)
 
 
 def as_csv(tables: Sequence[tuple[str, FilmTable]]) -> str:

@@ -60,22 +60,18 @@ def history(
     elif number is not None:
         _show_whole(chosen[0][1])
     else:
-        _show_list(chosen)
+        for place, past in chosen:
+            head = f"{place:>4}  {_ago(past.at)}  {Path(past.film).name}"
+            click.echo(faint(visible(head)))
+            click.echo(f"      {in_one_line(past.question, taken=6)}")
+            click.echo(f"      {bold(in_one_line(past.answer, taken=6))}")
+        if not chosen:
+            say("nothing was asked yet, or nothing that contains these words")
 
 
 def _contains(past: PastQuestion, words: tuple[str, ...]) -> bool:
     text = f"{past.film} {past.question} {past.answer}".casefold()
     return all(word.casefold() in text for word in words)
-
-
-def _show_list(chosen: list[tuple[int, PastQuestion]]) -> None:
-    for place, past in chosen:
-        head = f"{place:>4}  {_ago(past.at)}  {Path(past.film).name}"
-        click.echo(faint(visible(head)))
-        click.echo(f"      {in_one_line(past.question, taken=6)}")
-        click.echo(f"      {bold(in_one_line(past.answer, taken=6))}")
-    if not chosen:
-        say("nothing was asked yet, or nothing that contains these words")
 
 
 def _show_whole(past: PastQuestion) -> None:

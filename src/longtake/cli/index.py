@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -19,7 +18,7 @@ from longtake.cluster.indexing import FilmIndexResult
 from longtake.config import Settings
 from longtake.errors import LongtakeError, MediaError, RunError
 from longtake.index.film import Film
-from longtake.index.tasks import IndexTask, build_tasks, tasks
+from longtake.index.tasks import build_tasks, tasks
 from longtake.methods.lookup.method import prepare
 from longtake.runner.films import open_film, open_store
 
@@ -120,14 +119,14 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
     missing = [task for task in chosen if not task.done()]
     for task in chosen:
         say(f"  {task.name:<12} {'to do' if task in missing else 'done':<6} {task.describe()}")
-
-    def show(task: IndexTask) -> AbstractContextManager[Callable[[float], None]]:
-        return progress(task.name)
-
     cpu = time.process_time()
-    took = build_tasks(film, missing, show)
+    took = build_tasks(film, missing, lambda task: progress(task.name))
     if missing and not only:
-        took[MEANINGS] = _prepare(film)
+        # the first question would wait for the meanings of what is said and shown
+        started = time.perf_counter()
+        with progress(MEANINGS):
+            prepare(film)
+        took[MEANINGS] = time.perf_counter() - started
     layers = []
     for task in chosen:
         layer = {"name": task.name, "what": task.describe(), "was_done": task not in missing}
@@ -146,11 +145,3 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
         "cpu_seconds": round(time.process_time() - cpu, 3),
         "layers": layers,
     }
-
-
-def _prepare(film: Film) -> float:
-    """Compute the meanings of what is said and shown: the first question would wait for it."""
-    began = time.perf_counter()
-    with progress(MEANINGS):
-        prepare(film)
-    return time.perf_counter() - began

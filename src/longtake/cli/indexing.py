@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from longtake.algorithms.lexical import language_of
 from longtake.cli.output import progress, say
+from longtake.errors import MediaError
 from longtake.index.film import Film
 from longtake.index.search import covered
 from longtake.tracing.events import Stream
 from longtake.tracing.sinks import NoteSink
+from longtake.video.container import films_in
 
 LONG = 300.0
 """Seconds of film from which reading all of it takes too long for a first answer."""
@@ -40,6 +43,16 @@ def say_languages(film: Film, text: str) -> None:
     spoken = language_of(" ".join(line.text for line in film.known_lines()[0][:50]))
     if asked and spoken and asked != spoken:
         say(f"you ask in {asked}, and what is said in the film is {spoken}: ask in {spoken}")
+
+
+def files_at(path: Path) -> list[Path]:
+    """A film, or the films below a folder."""
+    if not path.is_dir():
+        return [path]
+    files = [found.path for found in films_in([path])]
+    if not files:
+        raise MediaError(path, "not_found", "no films in this folder")
+    return files
 
 
 def look_through(film: Film) -> None:

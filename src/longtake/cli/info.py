@@ -39,7 +39,12 @@ def info(path: Path, settings: Settings, as_json: bool) -> None:
             ("file", str(path)),
             ("length", _length(video)),
             ("picture", _picture(video)),
-            ("keyframes", _keyframes(video)),
+            (
+                "keyframes",
+                f"every {_keyframe_seconds(video):.2f} s (median)"
+                if video.table.timed
+                else "timestamps are unusable; frames are identified by their order",
+            ),
             ("sound", _tracks(video.info.audio)),
             ("subtitles", _tracks(video.info.subtitles, film.subtitle_file)),
             ("format", f"{video.info.format}, {human_bytes(video.info.size)}"),
@@ -63,12 +68,6 @@ def _picture(video: Video) -> str:
     rate = f"about {facts.fps:.4g} per second"
     turned = f", rotated by {facts.rotation}°" if facts.rotation else ""
     return f"{size}, {facts.codec}, {len(video.table):,} frames, {rate}{turned}"
-
-
-def _keyframes(video: Video) -> str:
-    if not video.table.timed:
-        return "timestamps are unusable; frames are identified by their order"
-    return f"every {_keyframe_seconds(video):.2f} s (median)"
 
 
 def _keyframe_seconds(video: Video) -> float:

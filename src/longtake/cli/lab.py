@@ -29,7 +29,7 @@ from longtake.cluster.backends import BackendAddress
 from longtake.errors import MissingExtra
 from longtake.evals import experiment
 from longtake.evals.benchmarks.lab import lab as lab_experiment
-from longtake.evals.experiment import BASELINE, MethodResult
+from longtake.evals.experiment import BASELINE
 from longtake.evals.runner import Solver
 from longtake.evals.runs import format_mean, list_errors
 from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
@@ -104,11 +104,7 @@ def run_command(
         measured = experiment.measure(solver, made, workers, ask_all)
     if as_json:
         emit_json(measured.plain())
-    else:
-        _show(measured)
-
-
-def _show(measured: MethodResult) -> None:
+        return
     scored = measured.scored
     click.echo(f"{measured.method} with {', '.join(measured.models)} ({measured.profile})")
     click.echo(f"accuracy  {scored.accuracy}")

@@ -10,7 +10,16 @@ import click
 
 from longtake._util import visible
 from longtake._util.timecode import clock
-from longtake.cli.answers import exit_code, plain, plain_evidence, report_spending, spent, watching
+from longtake.cli.answers import (
+    citation,
+    exit_code,
+    plain,
+    plain_answer,
+    plain_evidence,
+    report_spending,
+    spent,
+    watching,
+)
 from longtake.cli.indexing import show_notes
 from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option
 from longtake.cli.options import (
@@ -31,7 +40,7 @@ from longtake.cli.output import (
     emit_json,
     human_bytes,
     human_seconds,
-    in_one_line,
+    plain_hit,
     progress,
     rows,
     say,
@@ -48,8 +57,6 @@ from longtake.library import (
     AddProgress,
     AddReport,
     Entry,
-    FilmHits,
-    FoundMoment,
     Library,
     LibraryAnswer,
     ask_library,
@@ -59,7 +66,7 @@ from longtake.library.ask import TRIES
 from longtake.library.collection import problems
 from longtake.library.collection import status as state_of
 from longtake.registry import methods
-from longtake.runner.rendering import answer_text, kind_of, outcome, quoted
+from longtake.runner.rendering import answer_text, outcome
 from longtake.runner.session import Session
 from longtake.tracing.events import Sink
 from longtake.tracing.sinks import Meter
@@ -125,38 +132,25 @@ def search(
     """
     result = Library(folder, settings).search(text, where=where, films=top, moments=moments)
     if as_json:
-        films = [_film(hits) for hits in result.films]
+        films = [
+            {
+                **entry_data(hits.entry),
+                "score": hits.score,
+                "moments": [plain_hit(moment) for moment in hits.moments],
+            }
+            for hits in result.films
+        ]
         emit_json({"text": text, "searched": result.searched, "films": films})
         return
     for hits in result.films:
         click.echo(visible(f"{hits.entry.name}  ({hits.entry.path})"))
         for moment in hits.moments:
-            _show(moment)
+            star, sources = "*" if moment.sure else " ", ", ".join(moment.sources)
+            line = f"  {star} [{clock(moment.time)}]  {sources}  {moment.words}"
+            click.echo(visible(line.rstrip()))
     if not result.sure:
         say("nothing found with confidence")
     say(f"{result.searched} films searched")
-
-
-def _show(moment: FoundMoment) -> None:
-    star = "*" if moment.sure else " "
-    line = f"  {star} [{clock(moment.time)}]  {', '.join(moment.sources)}  {moment.words}"
-    click.echo(visible(line.rstrip()))
-
-
-def _film(hits: FilmHits) -> dict[str, Any]:
-    return {**entry_data(hits.entry), "score": hits.score, "moments": [*map(_plain, hits.moments)]}
-
-
-def _plain(moment: FoundMoment) -> dict[str, Any]:
-    return {
-        "time": moment.time,
-        "start": moment.segment.start,
-        "end": moment.segment.end,
-        "score": moment.score,
-        "sure": moment.sure,
-        "sources": list(moment.sources),
-        "text": moment.text,
-    }
 
 
 @click.command()
@@ -216,54 +210,38 @@ def ask(
     ):
         sinks: list[Sink] = [meter, *shown]
         result = ask_library(chosen, session, parsed, method, where=where, tries=tries, sinks=sinks)
+    answer = result.answer
     if as_json:
         emit_json({"question": question, **_answer_data(result)})
-    else:
-        _show_answer(result)
-    return exit_code(result.answer)
-
-
-def _show_answer(result: LibraryAnswer) -> None:
-    answer = result.answer
+        return exit_code(answer)
     click.echo(bold(wrapped(answer_text(answer, none="(in no film)"))))
     if answer.status != "abstained" and (meaning := outcome(answer, result.usage)):
         click.echo(f"  {meaning}")
     if answer.reason:
         click.echo(wrapped(answer.reason, indent="  "))
     for number, cited in enumerate(result.cited, start=1):
-        start = visible(f"  [{number}] {cited}  {kind_of(cited.evidence)}")
-        words = quoted(cited.evidence)
-        quote = f"  “{in_one_line(words, taken=len(start) + 4)}”" if words else ""
-        click.echo(f"{start}{quote}")
+        click.echo(citation(number, cited.evidence, str(cited)))
     looked = f"{len(result.films)} looked at, {result.candidates} candidates"
     click.echo(f"  {result.searched} films searched, {looked}; {spent(result.usage)}")
+    return exit_code(answer)
 
 
 def _answer_data(result: LibraryAnswer) -> dict[str, Any]:
-    answer = result.answer
     return {
-        "status": answer.status,
-        "choice": answer.choice,
-        "text": answer.text,
-        "reason": answer.reason,
-        "confidence": answer.confidence,
+        **plain_answer(result.answer),
         "every": result.every,
         "searched": result.searched,
         "candidates": result.candidates,
         "evidence": [
-            {
-                "film": str(cited.film.path),
-                "name": cited.film.name,
-                **plain_evidence(cited.evidence),
-            }
-            for cited in result.cited
+            {**_named(cited.film), **plain_evidence(cited.evidence)} for cited in result.cited
         ],
-        "films": [
-            {"film": str(each.film.path), "name": each.film.name, **plain(each.result)}
-            for each in result.films
-        ],
+        "films": [{**_named(each.film), **plain(each.result)} for each in result.films],
         "usage": asdict(result.usage),
     }
+
+
+def _named(film: Entry) -> dict[str, str]:
+    return {"film": str(film.path), "name": film.name}
 
 
 @click.group()

@@ -77,21 +77,18 @@ def _show(fact: dict[str, Any]) -> None:
     bounds = fact["bounds"]
     cost = "unknown: the method has no bounds"
     if bounds is not None:
-        cost = (
-            f"at most {bounds['calls']} calls and {bounds['frames']} pictures for an hour of film"
-        )
+        most = f"{bounds['calls']} calls and {bounds['frames']} pictures"
+        cost = f"at most {most} for an hour of film"
     click.echo(f"cost    {cost}")
-    click.echo(f"fields  ({_how_to_set(fact['name'])})")
+    # --set accepts registered methods only, not addresses
+    name = fact["name"]
+    how = f"--set {name}.FIELD=VALUE"
+    if name not in registered:
+        how = f'from Python: longtake.open(FILM).ask(QUESTION, method="{name}", FIELD=VALUE)'
+    click.echo(f"fields  ({how})")
     for field in fact["fields"]:
         click.echo(f"  {field['name']} = {field['value']!r}")
         click.echo(textwrap.indent(textwrap.fill(field["note"], 100), "      "))
-
-
-def _how_to_set(name: str) -> str:
-    """How to set a field: ``--set`` accepts registered methods only, not addresses."""
-    if name in registered:
-        return f"--set {name}.FIELD=VALUE"
-    return f'from Python: longtake.open(FILM).ask(QUESTION, method="{name}", FIELD=VALUE)'
 
 
 def field_notes(kind: type[Any]) -> dict[str, str]:

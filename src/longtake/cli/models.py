@@ -66,9 +66,11 @@ def list_models(settings: Settings, as_json: bool) -> None:
         return
     for heading, usable in (("can be used now", True), ("need something first", False)):
         listed = [row for row in rows if row["usable"] is usable]
+        width = max((len(row["name"]) for row in listed), default=0)
         if listed:
             click.echo(f"{heading}:")
-            _show_rows(listed)
+        for row in listed:
+            click.echo(f"  {row['name']:{width}}  {row['where']:26}  {row['state']}".rstrip())
     click.echo("any compatible server:\n  http://HOST/v1#MODEL")
     chosen = ", ".join(ModelAssignment().by_default(settings).models)
     say(f"used unless --model names another: {chosen or 'the built-in models'}")
@@ -138,7 +140,11 @@ def pull(
     """
     if name.startswith(HUB):
         path = _pull(_pair(name, file, mmproj), settings, source)
-        _show_entry(path, file, mmproj)
+        place = config.user_config_file()
+        say(f'to use it, write into {place}:\n[models.mine]\nbackend = "local"')
+        for key, each in (("file", file), ("mmproj", mmproj)):
+            if each:
+                say(f"{key} = {json.dumps(str(path / each))}")
     elif file or mmproj:
         raise ConfigError(f"--model and --mmproj go with {HUB}OWNER/REPO")
     else:
@@ -176,14 +182,6 @@ def _pair(name: str, file: str | None, mmproj: str | None) -> HubFiles:
     return HubFiles(repo.replace("/", "--"), repo, revision or "main", files)
 
 
-def _show_entry(folder: Path, file: str | None, mmproj: str | None) -> None:
-    """The lines of the configuration by which a model gets a name."""
-    say(f'to use it, write into {config.user_config_file()}:\n[models.mine]\nbackend = "local"')
-    for key, each in (("file", file), ("mmproj", mmproj)):
-        if each:
-            say(f"{key} = {json.dumps(str(folder / each))}")
-
-
 def _pull(card: EncoderCard | HubFiles, settings: Settings, source: Path | None) -> Path:
     """Download a model's files from the hub and return their folder."""
     folder = card_folder(card.name, config.cache_folder(settings))
@@ -211,20 +209,16 @@ def _missing(catalogue: ModelCatalog, name: str) -> str:
     needed = [name, *catalogue.backend(name).needs(catalogue.opening(name))]
     for each in needed:
         if isinstance(catalogue.entry(each), LocalEntry) and not catalogue.file(each).is_file():
-            return f"run: longtake models pull {each}{_use(each)}"
+            size = ""
+            if each in HUB_MODELS:
+                purpose = "sees pictures" if HUB_MODELS[each].mmproj else "reads"
+                size = f"  # {download_size(each)}, {purpose}"
+            return f"run: longtake models pull {each}{size}"
     try:
         catalogue.check([name])
     except LongtakeError as error:
         return str(error).removeprefix(f"{name}: ")
     return ""
-
-
-def _use(name: str) -> str:
-    """The size of a model on the hub, and what having it changes."""
-    if name not in HUB_MODELS:
-        return ""
-    purpose = "sees pictures" if HUB_MODELS[name].mmproj else "reads"
-    return f"  # {download_size(name)}, {purpose}"
 
 
 def _preset_row(preset: Preset) -> dict[str, Any]:
@@ -244,9 +238,3 @@ def _preset_row(preset: Preset) -> dict[str, Any]:
         "state": state,
         "usable": usable,
     }
-
-
-def _show_rows(rows: list[dict[str, Any]]) -> None:
-    width = max(len(row["name"]) for row in rows)
-    for row in rows:
-        click.echo(f"  {row['name']:{width}}  {row['where']:26}  {row['state']}".rstrip())

@@ -21,7 +21,9 @@ from longtake._util import on_one_line, replacing, visible
 from longtake.errors import ConfigError
 
 if TYPE_CHECKING:
-    # loading what an estimate needs would slow every command
+    # loading these would slow every command
+    from longtake.index.search import SearchHit
+    from longtake.library import FoundMoment
     from longtake.runner.estimate import Estimate
 
 SCHEMA = 1
@@ -66,6 +68,12 @@ def _valid(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return value
+
+
+def plain_hit(hit: SearchHit | FoundMoment) -> dict[str, Any]:
+    """A moment that a search found, for ``--json``."""
+    known = {name: getattr(hit, name) for name in ("time", "score", "sure", "sources", "text")}
+    return {**known, "start": hit.segment.start, "end": hit.segment.end}
 
 
 def rows(pairs: Sequence[tuple[str, str]]) -> None:
@@ -254,25 +262,17 @@ def check_place(path: Path, kind: Kind, *, inputs: Iterable[Path | None] = ()) -
         raise ConfigError(f"{path}: there is no folder {folder}")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise ConfigError(f"{path}: cannot be written")
-    for other in inputs:
-        if other is not None and _same_file(path, other):
+    for other in filter(None, inputs):
+        both_exist = path.exists() and other.exists()
+        # by whatever links
+        if path.samefile(other) if both_exist else path.resolve() == other.resolve():
             raise ConfigError(f"{path}: is also {other}, which it would overwrite")
-    if path.is_file() and not _begins(path, kind):
-        raise ConfigError(f"{path}: exists and is not {kind.name}; choose another file")
-
-
-def _same_file(one: Path, two: Path) -> bool:
-    """Whether two paths name one file, by whatever links."""
-    if one.exists() and two.exists():
-        return one.samefile(two)
-    return one.resolve() == two.resolve()
-
-
-def _begins(path: Path, kind: Kind) -> bool:
-    """Whether a file is empty or begins as its kind does."""
+    if not path.is_file():
+        return
     try:
         with path.open("rb") as file:
             head = file.read(64)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
-    return not head or head.startswith(kind.begins)
+    if head and not head.startswith(kind.begins):
+        raise ConfigError(f"{path}: exists and is not {kind.name}; choose another file")

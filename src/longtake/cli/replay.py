@@ -30,7 +30,7 @@ from longtake.tracing import trace as traces
 from longtake.tracing.events import Answered, ChatCalled, Failed, RunStarted, Stream
 from longtake.tracing.sinks import ConsoleSink
 from longtake.tracing.trace import Trace
-from longtake.types import Answer, Question, Result
+from longtake.types import Question, Result
 
 TEAM_MEMBER = "team."
 """What the names of team members begin with in a trace."""
@@ -96,7 +96,9 @@ def replay(
     before = _answered(trace, recorded).answer
     film = open_film(rerun, settings, subtitles=_subtitles(started, subtitles))
     result = _rerun(recorded, started, film, settings, console)
-    same = _same(before, result.answer)
+    # confidence and status may differ
+    parts = ("choice", "text", "reason", "evidence")
+    same = all(getattr(before, part) == getattr(result.answer, part) for part in parts)
     say("the same answer and evidence as recorded" if same else "NOT the recorded answer")
     code = _end(result, as_json, as_recorded=same)
     return code if same else 1
@@ -150,7 +152,8 @@ def _rerun(
         try:
             return solve(method, film, question, run, check=started.verify)
         except ModelError:
-            if not _budget_ended(recorded):
+            ends = [event.answer for event in recorded.events if isinstance(event, Answered)]
+            if not any(answer.status in ("budget_spent", "cancelled") for answer in ends):
                 raise
             # the budget ended the recorded run where the replies end
             best, complete = run.ledger.best, run.ledger.complete
@@ -185,16 +188,9 @@ def _recorded_run(recorded: Trace, started: RunStarted) -> Run:
         else:
             roles[name] = chat
     # recorded replies take other seconds, tokens and money, so only these limits carry over
-    limits = {name: int(limit) for name, limit in started.budget.items() if name in _COUNTED}
+    counted = ("calls", "frames")
+    limits = {name: int(limit) for name, limit in started.budget.items() if name in counted}
     return Run(roles, team=team, seed=started.seed, budget=BudgetSettings(**limits))
-
-
-_COUNTED = ("calls", "frames")
-
-
-def _budget_ended(recorded: Trace) -> bool:
-    answered = [event.answer for event in recorded.events if isinstance(event, Answered)]
-    return any(answer.status in ("budget_spent", "cancelled") for answer in answered)
 
 
 @contextmanager
@@ -213,11 +209,3 @@ def _prompts(texts: Mapping[str, str]) -> Iterator[None]:
             path.write_text(text, encoding="utf-8")
         with prompts.override(Path(folder) if texts else None):
             yield
-
-
-def _same(one: Answer, two: Answer) -> bool:
-    """Whether two answers agree; confidence and status may differ."""
-    return all(
-        getattr(one, part) == getattr(two, part)
-        for part in ("choice", "text", "reason", "evidence")
-    )

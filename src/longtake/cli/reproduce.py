@@ -80,7 +80,11 @@ def reproduce(
     given += ["--allow-differences"] if allow_differences else []
     given += ["--team", str(team)] if team is not None else []
     given += ["--limit", str(limit)] if limit is not None else []
-    given += _settings(click.get_current_context().params)
+    # each row gets the options for settings, too
+    shared = click.get_current_context().params
+    given += [word for text in shared["assignments"] for word in ("--set", text)]
+    given += ["--config", str(shared["config_file"])] if shared["config_file"] else []
+    given += ["--trust-config"] * shared["trust_config"]
     if dry_run:
         unnamed = () if models or team else _unnamed(chosen, settings)
         _list(paper, chosen, given, data, out or Path("repro"), unnamed, as_json=as_json)
@@ -107,13 +111,6 @@ def reproduce(
     return failed
 
 
-def _settings(options: Mapping[str, Any]) -> list[str]:
-    """The options for settings, which each row gets too."""
-    words = [word for text in options["assignments"] for word in ("--set", text)]
-    words += ["--config", str(options["config_file"])] if options["config_file"] else []
-    return words + ["--trust-config"] * options["trust_config"]
-
-
 def _chosen(
     paper: str, table: str | None, rows: Sequence[int], ablation: str | None
 ) -> list[PaperTable]:
@@ -127,7 +124,13 @@ def _chosen(
         if ablation not in named:
             listed = ", ".join(sorted(named)) or "none"
             raise ConfigError(f"{paper} has no ablation {ablation!r}; it has: {listed}")
-        chosen = [_only(each, ablation) for each in chosen]
+        chosen = [
+            dataclasses.replace(
+                each,
+                cells=tuple(cell for cell in each.cells if cell.experiment.ablation == ablation),
+            )
+            for each in chosen
+        ]
         chosen = [each for each in chosen if each.cells]
     if not rows:
         return chosen
@@ -138,11 +141,6 @@ def _chosen(
     if missing:
         raise ConfigError(f"table {table} of {paper} has no row {missing[0]}")
     return [dataclasses.replace(chosen[0], cells=cells)]
-
-
-def _only(table: PaperTable, ablation: str) -> PaperTable:
-    cells = [cell for cell in table.cells if cell.experiment.ablation == ablation]
-    return dataclasses.replace(table, cells=tuple(cells))
 
 
 def _folders(given: Sequence[str]) -> dict[str, Path]:

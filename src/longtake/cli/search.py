@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 import click
 
@@ -15,7 +14,7 @@ from longtake._util.timecode import clock, parse_range
 from longtake.algorithms.speakers import speakers
 from longtake.cli.indexing import LONG, say_languages, show_notes
 from longtake.cli.options import COUNT, FILM, common
-from longtake.cli.output import emit_json, progress, say
+from longtake.cli.output import emit_json, plain_hit, progress, say
 from longtake.config import Settings
 from longtake.index.film import Film
 from longtake.index.search import SearchHit, SearchResult, check_text, is_apart, stretch_of
@@ -94,7 +93,7 @@ def search(
             result = found.run()
         hits = [hit for hit in result.hits if hit.sure or unsure]
         reports.append(
-            {"film": str(path), "hits": [_plain(hit) for hit in hits], "covered": result.covered}
+            {"film": str(path), "hits": [*map(plain_hit, hits)], "covered": result.covered}
         )
         if by and by.lower() not in map(str.lower, speakers(film.words.speech())):
             say(f"no line is known to be said by {by}: longtake speakers {quote(str(path))}")
@@ -161,18 +160,6 @@ class FilmSearch:
             return sorted(tiles, key=lambda tile: abs(tile.start + tile.end - 2 * hits[0].time))
         tiles = sorted(tiles)
         return [tiles[number] for number in spread(len(tiles))]
-
-
-def _plain(hit: SearchHit) -> dict[str, Any]:
-    return {
-        "time": hit.time,
-        "start": hit.segment.start,
-        "end": hit.segment.end,
-        "score": hit.score,
-        "sure": hit.sure,
-        "sources": hit.sources,
-        "text": hit.text,
-    }
 
 
 def _show(hit: SearchHit) -> None:

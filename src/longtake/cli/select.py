@@ -37,8 +37,8 @@ from longtake.cli.output import (
 )
 from longtake.errors import ConfigError
 from longtake.evals import selection
-from longtake.evals.benchmarks import Benchmark, load
-from longtake.evals.selection import Ranked, Selection
+from longtake.evals.benchmarks import load
+from longtake.evals.selection import Selection
 from longtake.runner.session import Session
 
 
@@ -129,25 +129,18 @@ def select(
         retry_errors=retry_errors,
         progress=_announcing(len(benchmark.items)),
     )
-    write_team(out, chosen.team(top), notes_of(chosen, top, benchmark))
+    asked = f"{len(chosen.videos)} questions of {benchmark.name}"
+    notes = [f"Chosen by longtake select on {asked}, best first."]
+    notes += [f"{each.member.name}: agrees in {each.agreement}" for each in chosen.ranking[:top]]
+    write_team(out, chosen.team(top), notes)
     if as_json:
-        emit_json(plain(chosen, top, out))
+        emit_json(_plain(chosen, top, out))
     else:
-        show(chosen, top)
+        _show(chosen, top)
         say(f"team: {out}")
 
 
-def notes_of(chosen: Selection, top: int, benchmark: Benchmark) -> list[str]:
-    """The comments at the head of a team file."""
-    questions = f"{len(chosen.videos)} questions of {benchmark.name}"
-    notes = [f"Chosen by longtake select on {questions}, best first."]
-    for each in chosen.ranking[:top]:
-        notes.append(f"{each.member.name}: agrees in {each.agreement}")
-    return notes
-
-
-def plain(chosen: Selection, top: int, out: Path) -> dict[str, Any]:
-    """A selection for ``--json``."""
+def _plain(chosen: Selection, top: int, out: Path) -> dict[str, Any]:
     ranking = []
     for rank, each in enumerate(chosen.ranking):
         ranking.append(
@@ -170,23 +163,18 @@ def plain(chosen: Selection, top: int, out: Path) -> dict[str, Any]:
     }
 
 
-def show(chosen: Selection, top: int) -> None:
+def _show(chosen: Selection, top: int) -> None:
     """Print the ranking, and how certain the cut is."""
     usage = f"{'answered':>9}{'frames':>8}{'calls':>7}"
     click.echo(f"{'':>3} {'agent':<20}{'agrees with most (95 %)':<40}{usage}")
     for rank, each in enumerate(chosen.ranking, start=1):
-        click.echo(_line(rank, each, in_team=rank <= top))
+        agent = f"{each.member.name[:19]:<20}{each.agreement!s:<40}"
+        usage = f"{each.answered:>9}{each.mean('frames'):>8.1f}{each.mean('calls'):>7.1f}"
+        click.echo(visible(f"{rank:>2}{'*' if rank <= top else ' '} {agent}{usage}"))
     margin = chosen.margin(top)
     if margin is not None:
         caution = "" if margin.low > 0 else "; a larger sample may choose differently"
         click.echo(f"the last in the team leads the first outside by {margin}{caution}")
-
-
-def _line(rank: int, each: Ranked, *, in_team: bool) -> str:
-    mark = "*" if in_team else " "
-    agent = f"{each.member.name[:19]:<20}{each.agreement!s:<40}"
-    usage = f"{each.answered:>9}{each.mean('frames'):>8.1f}{each.mean('calls'):>7.1f}"
-    return visible(f"{rank:>2}{mark} {agent}{usage}")
 
 
 def _announcing(count: int) -> Callable[[str, Mapping[str, Any]], None]:

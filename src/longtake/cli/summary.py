@@ -88,16 +88,12 @@ def summary(
             for sentence in chapter.sentences:
                 click.echo(visible(f"          {cited(sentence)}"))
     else:
-        _show(overview)
-
-
-def _show(overview: FilmOverview) -> None:
-    for sentence in overview.summary:
-        click.echo(visible(cited(sentence)))
-    if not overview.summary:
-        click.echo("no words are said or shown that can be quoted")
-    for chapter in overview.chapters:
-        click.echo(visible(f"  {clock(chapter.start)}  {chapter.title}"))
+        for sentence in overview.summary:
+            click.echo(visible(cited(sentence)))
+        if not overview.summary:
+            click.echo("no words are said or shown that can be quoted")
+        for chapter in overview.chapters:
+            click.echo(visible(f"  {clock(chapter.start)}  {chapter.title}"))
 
 
 @click.command()

@@ -60,7 +60,8 @@ def transcript(
         say(film.words.speech_note)
     elif not lines:
         say("nothing is said in this part of the film")
-    text = written(lines, kind or _by_suffix(out))
+    suffix = "" if out is None else out.suffix[1:].lower()
+    text = written(lines, kind or (suffix if suffix in FORMATS else "txt"))
     if out is not None:
         write_text(out, text)
     elif as_json:
@@ -93,11 +94,6 @@ def written(lines: list[TimedText], kind: str) -> str:
     if kind == "vtt":
         return vtt(lines)
     return "".join(f"[{clock(start)}] {visible(text)}\n" for start, _, text in lines)
-
-
-def _by_suffix(out: Path | None) -> str:
-    suffix = "" if out is None else out.suffix[1:].lower()
-    return suffix if suffix in FORMATS else "txt"
 
 
 @click.command()

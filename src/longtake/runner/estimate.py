@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any
 
 from longtake.agents.run import Run
 from longtake.agents.verify import LEAST_TOKENS, MOST, SHARE
@@ -17,7 +17,6 @@ from longtake.prompts import show_question
 from longtake.runner.session import Session, registered_name
 from longtake.types import Question
 
-N = TypeVar("N", int, float)
 TOKENS_PER_WORD = 1.4
 """Typical of English text; a rough figure, like the whole estimate."""
 PICTURE_TOKENS = 765
@@ -103,20 +102,11 @@ def estimate(
 
 def total(name: str, estimates: Sequence[Estimate]) -> Estimate:
     """Add up several questions; a figure is unknown if it is unknown for one of them."""
-    return Estimate(
-        name,
-        calls=_sum([each.calls for each in estimates]),
-        frames=_sum([each.frames for each in estimates]),
-        tokens_in=_sum([each.tokens_in for each in estimates]),
-        tokens_out=_sum([each.tokens_out for each in estimates]),
-        cost=_sum([each.cost for each in estimates]),
-        paid=any(each.paid for each in estimates),
-    )
-
-
-def _sum(figures: Sequence[N | None]) -> N | None:
-    known = [figure for figure in figures if figure is not None]
-    return sum(known) if len(known) == len(figures) else None
+    sums: dict[str, Any] = {}
+    for name_of_figure in ("calls", "frames", "tokens_in", "tokens_out", "cost"):
+        figures = [getattr(each, name_of_figure) for each in estimates]
+        sums[name_of_figure] = None if None in figures else sum(figures)
+    return Estimate(name, **sums, paid=any(each.paid for each in estimates))
 
 
 def estimate_all(

@@ -343,8 +343,10 @@ def solve(
     if known is not None:
         events.note("calibrated", probability=known)
     answer = withheld(answer, known, min_confidence)
-    events.emit(events.Answered(answer=answer, usage=run.usage))
-    return Result(answer, run.usage, name, run.names)
+    # read once: its seconds go on, and a trace tells the same as its result
+    usage = run.usage
+    events.emit(events.Answered(answer=answer, usage=usage))
+    return Result(answer, usage, name, run.names)
 
 
 def withheld(answer: Answer, chance: float | None, min_confidence: float) -> Answer:

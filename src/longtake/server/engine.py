@@ -176,7 +176,7 @@ class JobWorker:
     def _across(self, job: Job, listener: JobListener, meter: Meter) -> Outcome:
         """Ask the library."""
         ask = job.ask
-        result, across = self._library.ask(
+        result, sources, scope = self._library.ask(
             open_session(self._options, ask, job.budget),
             question_of(ask),
             ask.method,
@@ -184,7 +184,7 @@ class JobWorker:
             sinks=self._sinks(job, listener, meter),
             stop=listener.stop,
         )
-        return Outcome(result, sources=across.sources, scope=across.scope)
+        return Outcome(result, sources=sources, scope=scope)
 
     def _sinks(self, job: Job, listener: JobListener, meter: Meter) -> list[Sink]:
         # the trace comes first: a viewer who is told of an event must find it there

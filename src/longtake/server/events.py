@@ -13,7 +13,7 @@ from asyncio import AbstractEventLoop, Future
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from starlette.types import Receive
 
@@ -185,12 +185,7 @@ def brief(line: TraceLine) -> bytes:
     for name in ("messages", "cards", "prompts", "request"):
         event.pop(name, None)
     for name in ("reply", "thinking", "result"):
-        if name in event:
-            event[name] = _shortened(event[name])
+        text = event.get(name)
+        if isinstance(text, str) and len(text) > LONGEST_TEXT:
+            event[name] = text[:LONGEST_TEXT] + "…"
     return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _shortened(text: Any) -> Any:
-    if isinstance(text, str) and len(text) > LONGEST_TEXT:
-        return text[:LONGEST_TEXT] + "…"
-    return text

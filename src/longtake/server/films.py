@@ -21,12 +21,12 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 import httpx
+from pydantic import BaseModel
 
 from longtake._util import disk_is_full
 from longtake.config import MediaSettings
@@ -94,8 +94,7 @@ def public_message(error: LongtakeError) -> str:
     return str(error)
 
 
-@dataclass(frozen=True)
-class FilmFile:
+class FilmFile(BaseModel):
     """A film as it is listed, before it is opened."""
 
     id: str
@@ -252,7 +251,14 @@ def _listed_file(film: str, path: Path, folder: str, origin: Origin) -> FilmFile
     status = path.stat()
     # names of files are bytes, and JSON is Unicode
     name, folder = (text.encode(errors="replace").decode() for text in (path.name, folder))
-    return FilmFile(film, name, folder, status.st_size, status.st_mtime, origin)
+    return FilmFile(
+        id=film,
+        name=name,
+        folder=folder,
+        size=status.st_size,
+        changed=status.st_mtime,
+        origin=origin,
+    )
 
 
 def film_id(path: Path) -> str:

@@ -24,7 +24,6 @@ from longtake.library import (
     AddReport,
     Entry,
     Library,
-    LibraryAnswer,
     LibrarySearchResult,
     ask_library,
 )
@@ -45,14 +44,7 @@ class LibraryFilm(BaseModel):
     duration: float
     date: str
     place: str
-    tags: list[str]
-
-
-class LibraryResult(BaseModel):
-    """What a question to the library gave, besides its answer."""
-
-    sources: tuple[CitedFilm, ...]
-    scope: Scope
+    tags: tuple[str, ...]
 
 
 class ServedLibrary:
@@ -75,7 +67,9 @@ class ServedLibrary:
             for path in entry.paths:
                 identity = film_id(path.resolve())
                 if identity in listed:
-                    shown[entry.fingerprint] = _film(entry, identity)
+                    known = ("name", "duration", "date", "place", "tags")
+                    facts = {name: getattr(entry, name) for name in known}
+                    shown[entry.fingerprint] = LibraryFilm(id=identity, **facts)
                     break
         return shown
 
@@ -118,8 +112,8 @@ class ServedLibrary:
         where: str,
         sinks: Sequence[Sink],
         stop: Stop,
-    ) -> tuple[Result, LibraryResult]:
-        """Answer a question from whichever films hold the answer."""
+    ) -> tuple[Result, tuple[CitedFilm, ...], Scope]:
+        """An answer from whichever films hold it, the film of each citation, and the scope."""
         shown = self.films(where)
         # an empty search would say that nothing fits, which is something else
         if not shown:
@@ -129,32 +123,15 @@ class ServedLibrary:
         )
         evidence = tuple(cited.evidence for cited in across.cited)
         result = Result(replace(across.answer, evidence=evidence), across.usage, method)
-        return result, LibraryResult(sources=_sources(across, shown), scope=_scope(across))
-
-
-def _film(entry: Entry, identity: str) -> LibraryFilm:
-    return LibraryFilm(
-        id=identity,
-        name=entry.name,
-        duration=entry.duration,
-        date=entry.date,
-        place=entry.place,
-        tags=list(entry.tags),
-    )
-
-
-def _sources(across: LibraryAnswer, shown: dict[str, LibraryFilm]) -> tuple[CitedFilm, ...]:
-    films = [shown[cited.film.fingerprint] for cited in across.cited]
-    return tuple(CitedFilm(film=film.id, name=film.name) for film in films)
-
-
-def _scope(across: LibraryAnswer) -> Scope:
-    return Scope(
-        searched=across.searched,
-        candidates=across.candidates,
-        looked_at=len(across.films),
-        every=across.every,
-    )
+        films = [shown[cited.film.fingerprint] for cited in across.cited]
+        sources = tuple(CitedFilm(film=film.id, name=film.name) for film in films)
+        scope = Scope(
+            searched=across.searched,
+            candidates=across.candidates,
+            looked_at=len(across.films),
+            every=across.every,
+        )
+        return result, sources, scope
 
 
 log = logging.getLogger("longtake.serve")

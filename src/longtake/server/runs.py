@@ -333,11 +333,9 @@ class RunPool:
     def _twin(self, wanted: RunRecord) -> ServerRun | None:
         """A run under way that does the same."""
         for run in self._live.values():
-            record = run.record
-            same = (record.ask, record.kind, record.group) == (
-                wanted.ask,
-                wanted.kind,
-                wanted.group,
+            same = all(
+                getattr(run.record, part) == getattr(wanted, part)
+                for part in ("ask", "kind", "group")
             )
             if same and not run.ended and not run.cancelled:
                 return run

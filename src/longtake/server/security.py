@@ -15,22 +15,21 @@ import asyncio
 import hashlib
 import hmac
 import math
-import os
 import secrets
-import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from longtake._util import write_atomically
 from longtake.errors import ConfigError
 from longtake.index.store import private_folder
 from longtake.server.options import ServeOptions
@@ -99,7 +98,7 @@ class AccessKeys:
         code = secrets.token_urlsafe(24)
         with self._lock:
             self._codes.add(code)
-        timer = threading.Timer(CODE_SECONDS, self._expire, [code])
+        timer = threading.Timer(CODE_SECONDS, self.redeem, [code])
         # it must not keep the process alive
         timer.daemon = True
         timer.start()
@@ -117,7 +116,7 @@ class AccessKeys:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             return hmac.compare_digest(given.strip().encode(), self.token.encode())
-        cookie = _cookies(headers).get(self.cookie_name, "")
+        cookie = cookie_parser(headers.get("cookie", "")).get(self.cookie_name, "")
         return hmac.compare_digest(cookie.encode(), self.cookie.encode())
 
     def set_cookie(self, response: Response) -> None:
@@ -127,18 +126,6 @@ class AccessKeys:
         response.set_cookie(
             self.cookie_name, self.cookie, httponly=True, samesite="strict", max_age=month
         )
-
-    def _expire(self, code: str) -> None:
-        with self._lock:
-            self._codes.discard(code)
-
-
-def _cookies(headers: Headers) -> dict[str, str]:
-    try:
-        parsed = SimpleCookie(headers.get("cookie", ""))
-    except CookieError:
-        return {}
-    return {name: morsel.value for name, morsel in parsed.items()}
 
 
 def open_keys(options: ServeOptions) -> AccessKeys:
@@ -157,37 +144,17 @@ def token_file(options: ServeOptions) -> Path:
 
 def _kept_token(path: Path) -> str:
     private_folder(path.parent)
-    kept = _read_token(path)
-    if kept is not None and len(kept) >= SHORTEST_TOKEN:
-        return kept
-    token = secrets.token_urlsafe(32)
-    # drafted beside it and readable by the user alone: a full disk leaves no empty token behind
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".token-")
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(token)
-        if kept is not None:  # empty or cut off
-            draft.replace(path)
-            return token
-        try:
-            path.hardlink_to(draft)
-        except FileExistsError:
-            # another server was started at the same time
-            return path.read_text().strip()
-        return token
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _read_token(path: Path) -> str | None:
-    """What the file holds; ``None`` if there is no file."""
-    try:
+    if path.exists():
         if path.stat().st_mode & 0o077:
             raise ConfigError(f"{path}: others can read the token; delete it or chmod 600")
-        return path.read_text().strip()
-    except FileNotFoundError:
-        return None
+        kept = path.read_text().strip()
+        # one that a full disk cut off is replaced
+        if len(kept) >= SHORTEST_TOKEN:
+            return kept
+    token = secrets.token_urlsafe(32)
+    # readable by the user alone, and whole or not at all; the folder is this server's own
+    write_atomically(path, token.encode())
+    return token
 
 
 class Guard:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from films import Recipe
 
 from longtake.cli.answers import HOW_TO_LOOK
-from longtake.cli.output import first_column
+from longtake.cli.ask import wants_first_look
 from longtake.config import load
 from longtake.errors import MissingExtra
 from longtake.perception.loader import PerceptionModels
+from longtake.types import Question
 
 OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
 """Without the check of the answer, calls and frames are those of the method alone."""
@@ -88,18 +90,33 @@ def test_a_spent_budget_is_exit_3_with_the_best_answer_so_far(run, film):
     assert "best answer so far" in out
 
 
-def test_an_abstention_is_exit_3_and_says_so(run, film):
-    code, out, _ = run(
-        "ask", film, "Which?", "--option", "x", "--option", "y", "--model", "test/mute"
-    )
-    assert code == 3
-    assert "could not be read" in out
+@pytest.mark.parametrize(
+    ("model", "code", "says"),
+    [("test/mute", 3, "could not be read"), ("test/gone", 4, "nobody answers")],
+)
+def test_an_abstention_is_exit_3_and_an_unreachable_model_4(run, film, model, code, says):
+    ended, out, err = run("ask", film, "Which?", *OPTIONS[:4], "--model", model)
+    assert (ended, says in (out if code == 3 else err)) == (code, True)
+    assert (out == "") is (code == 4)
 
 
-def test_an_unreachable_model_is_exit_4(run, film):
-    code, out, err = run("ask", film, "Which?", "--model", "test/gone")
-    assert (code, out) == (4, "")
-    assert "nobody answers" in err
+@pytest.mark.parametrize(
+    ("method", "duration", "seconds", "text"),
+    [
+        ("videoagent", 3600.0, None, "Who?"),
+        ("lookup", 60.0, None, "Who?"),
+        ("lookup", 3600.0, 30.0, "Who?"),
+        ("lookup", 3600.0, None, "How often is the price mentioned?"),
+    ],
+)
+def test_short_films_other_methods_and_limited_questions_have_no_first_look(
+    method, duration, seconds, text
+):
+    budget = SimpleNamespace(seconds=seconds)
+    session = SimpleNamespace(settings=SimpleNamespace(budget=budget))
+    options = SimpleNamespace(method=method, session=session)
+    film = SimpleNamespace(duration=duration)
+    assert not wants_first_look(options, film, Question(text))
 
 
 @pytest.mark.parametrize(
@@ -211,13 +228,6 @@ def test_compare_keeps_rows_that_failed(run, film):
     )
     assert code == 4
     assert json.loads(out)["results"][0]["status"] == "error"
-
-
-@pytest.mark.parametrize(
-    ("names", "wide"), [([], 16), (["blind"], 16), (["my_package.module:Method"], 25)]
-)
-def test_a_column_of_methods_holds_the_longest_name(names, wide):
-    assert first_column(names) == wide
 
 
 def test_compare_without_an_answer_is_exit_3_as_in_ask(run, film):

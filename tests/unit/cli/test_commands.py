@@ -213,6 +213,8 @@ def test_doctor(run):
     facts = json.loads(ok(run("doctor", "--json")))
     assert facts["packages"]["av"]
     assert facts["cache"]["free_bytes"] > 0
+    assert facts["found"]["extras"]
+    assert all(set(each) == {"why", "command"} for each in facts["advice"])
     assert "cache" in ok(run("doctor"))
 
 

@@ -15,12 +15,27 @@ OPTIONS += ("--method", "videoagent", "--no-verify")
 pytestmark = pytest.mark.usefixtures("test_models", "shared_cache")
 
 
-def test_a_trace_is_replayed_and_rerun_without_a_model(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    asked = ("Which colour?", *OPTIONS, "--as", "list", "--trace", trace, "--no-cache")
-    code, first, err = run("ask", film, *asked)
-    assert code == 0
-    assert "hold the frames" in err
+@pytest.fixture
+def trace(tmp_path):
+    return tmp_path / "run.jsonl"
+
+
+@pytest.fixture
+def record(run, film, trace):
+    """Records a run; returns what it printed."""
+
+    def record(*options, ends=0):
+        asked = ("ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache")
+        code, out, err = run(*asked, *options)
+        assert code == ends, err
+        assert "hold the frames" in err
+        return out
+
+    return record
+
+
+def test_a_trace_is_replayed_and_rerun_without_a_model(run, film, trace, record):
+    first = record("--as", "list")
     started = json.loads(trace.read_text().splitlines()[1])
     assert started["asks_for"] == "list"
     code, again, shown = run("replay", trace)
@@ -39,11 +54,8 @@ def test_a_trace_is_replayed_and_rerun_without_a_model(run, film, tmp_path):
     assert "not a longtake trace" in err
 
 
-def test_a_run_whose_answer_was_checked_is_rerun_with_the_check(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    checked = (*OPTIONS[:-1], "--trace", trace, "--no-cache")
-    code, first, _ = run("ask", film, "Which colour?", *checked)
-    assert code == 0
+def test_a_run_whose_answer_was_checked_is_rerun_with_the_check(run, film, trace, record):
+    first = record("--verify")
     assert "8 calls" in first
     code, rerun, err = run("replay", trace, "--rerun", film)
     assert code == 0
@@ -51,11 +63,9 @@ def test_a_run_whose_answer_was_checked_is_rerun_with_the_check(run, film, tmp_p
     assert "the same answer and evidence" in err
 
 
-def test_a_rerun_of_a_changed_method_is_noticed(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    run("ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache")
-    recorded = trace.read_text().replace("Which colour?", "Which shape?")
-    trace.write_text(recorded)
+def test_a_rerun_of_a_changed_method_is_noticed(run, film, trace, record):
+    record()
+    trace.write_text(trace.read_text().replace("Which colour?", "Which shape?"))
     code, _, err = run("replay", trace, "--rerun", film)
     assert code == 4
     assert "the run has changed" in err
@@ -71,25 +81,20 @@ def test_a_rerun_of_a_changed_method_is_noticed(run, film, tmp_path):
         ("--max-seconds", "0.001"),
     ],
 )
-def test_a_run_that_its_budget_ended_is_rerun_to_the_same_end(run, film, tmp_path, limits):
-    trace = tmp_path / "run.jsonl"
-    code, first, err = run(
-        "ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache", *limits
-    )
-    assert code == 3, err
+def test_a_run_that_its_budget_ended_is_rerun_to_the_same_end(run, film, trace, record, limits):
+    first = record(*limits, ends=3)
     code, again, err = run("replay", trace, "--rerun", film)
     assert code == 3, err
     assert "the same answer and evidence" in err
     assert again.splitlines()[0] == first.splitlines()[0]
 
 
-def test_prompts_that_stood_in_for_ours_are_in_the_trace(run, film, tmp_path):
-    trace, own = tmp_path / "run.jsonl", tmp_path / "prompts"
+def test_prompts_that_stood_in_for_ours_are_in_the_trace(run, film, tmp_path, trace, record):
+    own = tmp_path / "prompts"
     (own / "videoagent").mkdir(parents=True)
     ours = prompts.load("videoagent/predict").text
     (own / "videoagent" / "predict.md").write_text(f"Other words.\n{ours}")
-    recorded = ("--trace", trace, "--no-cache", "--prompts", own)
-    assert run("ask", film, "Which?", *OPTIONS, *recorded)[0] == 0
+    record("--prompts", own)
     shutil.rmtree(own)
     code, _, err = run("replay", trace, "--rerun", film)
     assert code == 0, err
@@ -99,12 +104,10 @@ def test_prompts_that_stood_in_for_ours_are_in_the_trace(run, film, tmp_path):
     assert "unknown prompt '../../predict'" in err
 
 
-def test_subtitles_that_were_given_are_taken_again_or_asked_for(run, film, tmp_path):
-    trace, lines = tmp_path / "run.jsonl", tmp_path / "lines.srt"
+def test_subtitles_that_were_given_are_taken_again_or_asked_for(run, film, tmp_path, trace, record):
+    lines = tmp_path / "lines.srt"
     lines.write_text("1\n00:00:00,100 --> 00:00:02,000\nSomebody says something\n")
-    uniform = ("--method", "uniform", "--set", "uniform.subtitles=true")
-    recorded = ("--subtitles", lines, "--trace", trace, "--no-cache")
-    assert run("ask", film, "Which?", *OPTIONS, *uniform, *recorded)[0] == 0
+    record("--method", "uniform", "--set", "uniform.subtitles=true", "--subtitles", lines)
     assert run("replay", trace, "--rerun", film)[0] == 0
     moved = lines.rename(tmp_path / "moved.srt")
     code, _, err = run("replay", trace, "--rerun", film)
@@ -114,9 +117,8 @@ def test_subtitles_that_were_given_are_taken_again_or_asked_for(run, film, tmp_p
     assert code == 0, err
 
 
-def test_a_trace_that_was_cut_says_that_it_has_no_answer(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
+def test_a_trace_that_was_cut_says_that_it_has_no_answer(run, film, trace, record):
+    record()
     lines = trace.read_text().splitlines(keepends=True)
     trace.write_text("".join(line for line in lines if '"answered"' not in line))
     for rerun in ((), ("--rerun", film)):
@@ -126,9 +128,8 @@ def test_a_trace_that_was_cut_says_that_it_has_no_answer(run, film, tmp_path):
         assert "NOT" not in err
 
 
-def test_another_answer_than_the_recorded_one_is_printed_as_json_too(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
+def test_another_answer_than_the_recorded_one_is_printed_as_json_too(run, film, trace, record):
+    record()
     *lines, last = trace.read_text().splitlines(keepends=True)
     trace.write_text("".join([*lines, last.replace('"choice":"A"', '"choice":"B"')]))
     code, out, err = run("replay", trace, "--rerun", film, "--json")
@@ -137,9 +138,8 @@ def test_another_answer_than_the_recorded_one_is_printed_as_json_too(run, film, 
     assert (json.loads(out)["choice"], json.loads(out)["as_recorded"]) == ("A", False)
 
 
-def test_a_trace_from_before_is_read(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
+def test_a_trace_from_before_is_read(run, film, trace, record):
+    record()
     head, first, *rest = trace.read_text().splitlines(keepends=True)
     started = json.loads(first)
     for new in ("budget", "prompts", "subtitles"):

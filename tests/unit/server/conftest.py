@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import ExitStack
 
 import pytest
 from films import Recipe
 from starlette.testclient import TestClient
+from support.streams import read_stream
 
 from longtake import registry
 from longtake.server.app import create_app
@@ -39,11 +41,33 @@ def keys():
 
 
 @pytest.fixture
-def client(options, keys):
+def connect(keys):
+    """Starts a server with these options; a program with its token."""
+    with ExitStack() as running:
+
+        def connect(options):
+            app, headers = create_app(options, keys), {"Authorization": f"Bearer {TOKEN}"}
+            return running.enter_context(TestClient(app, base_url=HOME, headers=headers))
+
+        yield connect
+
+
+@pytest.fixture
+def client(options, connect):
     """A program with the token."""
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    with TestClient(create_app(options, keys), base_url=HOME, headers=headers) as client:
-        yield client
+    return connect(options)
+
+
+@pytest.fixture
+def ask(client, film):
+    """Asks the plain film; returns the run's id and, once it has ended, its events."""
+
+    def ask(path="runs", **fields):
+        body = {"film": film, "question": "Why?", "method": "uniform", **fields}
+        run = client.post(f"/api/v1/{path}", json=body).json()["run"]["id"]
+        return run, read_stream(client, run)
+
+    return ask
 
 
 @pytest.fixture

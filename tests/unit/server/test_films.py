@@ -9,14 +9,11 @@ from dataclasses import replace
 
 import httpx
 import pytest
-from starlette.testclient import TestClient
 from support.streams import read_stream
-from unit.server.conftest import HOME, TOKEN
 
 from longtake.config import load
 from longtake.errors import ConfigError
 from longtake.server import films
-from longtake.server.app import create_app
 from longtake.server.films import ServedFilms
 from longtake.server.options import ServeOptions
 from longtake.video.subtitles import srt, vtt
@@ -94,25 +91,32 @@ def test_uploads_that_are_no_films_are_refused(client, options):
     assert list(options.uploads.iterdir()) == []
 
 
-def test_uploads_are_limited(options):
-    options = ServeOptions(folder=options.data, max_upload=1000)
+def test_what_a_killed_server_left_of_an_upload_is_removed(options):
     options.uploads.mkdir(parents=True)
-    arrivals = films.Uploads(options)
-
-    async def body():
-        yield b"x" * 600
-        yield b"x" * 600
-
-    with pytest.raises(films.TooLarge):
-        asyncio.run(arrivals.upload("a.mp4", body(), None))
-    with pytest.raises(films.TooLarge):
-        asyncio.run(arrivals.upload("a.mp4", body(), 2000))
+    (options.uploads / f"{films.DRAFT}1.mp4").write_bytes(b"half")
+    films.Uploads(options)
     assert list(options.uploads.iterdir()) == []
 
 
-def test_films_of_one_name_that_arrive_together_are_both_kept(options):
+@pytest.fixture
+def arrivals(options):
     options.uploads.mkdir(parents=True, exist_ok=True)
-    arrivals = films.Uploads(options)
+    limits = {"allow_url": ("Films.example",), "max_upload": 100_000}
+    return films.Uploads(ServeOptions(folder=options.data, **limits))
+
+
+def test_uploads_are_limited(arrivals, options):
+    async def body():
+        for _ in range(2):
+            yield b"x" * 60_000
+
+    for length in (None, 200_000):
+        with pytest.raises(films.TooLarge):
+            asyncio.run(arrivals.upload("a.mp4", body(), length))
+    assert list(options.uploads.iterdir()) == []
+
+
+def test_films_of_one_name_that_arrive_together_are_both_kept(arrivals, options):
     data = (options.films[0] / "plain.mp4").read_bytes()
 
     async def body():
@@ -125,19 +129,6 @@ def test_films_of_one_name_that_arrive_together_are_both_kept(options):
     paths = asyncio.run(together())
     assert sorted(path.name for path in paths) == ["a (2).mp4", "a (3).mp4", "a.mp4"]
     assert {path.read_bytes() for path in paths} == {data}
-
-
-def test_what_a_killed_server_left_of_an_upload_is_removed(options):
-    options.uploads.mkdir(parents=True)
-    (options.uploads / f"{films.DRAFT}1.mp4").write_bytes(b"half")
-    films.Uploads(options)
-    assert list(options.uploads.iterdir()) == []
-
-
-@pytest.fixture
-def arrivals(options):
-    options.uploads.mkdir(parents=True, exist_ok=True)
-    return films.Uploads(ServeOptions(folder=options.data, allow_url=("films.example",)))
 
 
 def test_urls_are_refused_unless_their_domain_was_allowed(client, arrivals):
@@ -198,11 +189,8 @@ def test_subtitles_are_text_and_never_markup():
     assert srt(lines).startswith("1\n00:00:00,000 --> 00:00:01,500\n<b>a & b</b>\n--> 2\n")
 
 
-def test_an_export_shows_text_and_interprets_nothing(client, film):
-    question = "<img src=x onerror=alert(1)> [link](javascript:alert(1))"
-    ask = {"film": film, "question": question, "method": "uniform"}
-    run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
-    read_stream(client, run)
+def test_an_export_shows_text_and_interprets_nothing(client, ask):
+    run, _ = ask(question="<img src=x onerror=alert(1)> [link](javascript:alert(1))")
     page = client.get(f"/api/v1/runs/{run}/export.html")
     assert "<img src=x" not in page.text
     assert "<script" not in page.text
@@ -214,18 +202,9 @@ def test_an_export_shows_text_and_interprets_nothing(client, film):
     assert "[link](javascript" not in markdown
 
 
-@pytest.fixture
-def unchecked(options, keys):
-    """A program with the token, of a server that does not check answers."""
-    settings = load(assignments=["answers.verify=false"])
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    app = create_app(replace(options, settings=settings), keys)
-    with TestClient(app, base_url=HOME, headers=headers) as client:
-        yield client
-
-
-def test_citations_are_taken_away_for_players_and_editors(unchecked):
-    client, film = unchecked, unchecked.get("/api/v1/films").json()[0]["id"]
+def test_citations_are_taken_away_for_players_and_editors(options, connect):
+    client = connect(replace(options, settings=load(assignments=["answers.verify=false"])))
+    film = client.get("/api/v1/films").json()[0]["id"]
     ask = {"film": film, "question": "Which?", "method": "uniform", "options": ["one", "two"]}
     run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
     read_stream(client, run)
@@ -241,10 +220,8 @@ def test_citations_are_taken_away_for_players_and_editors(unchecked):
     assert client.get(f"{address}.exe").status_code == 404
 
 
-def test_a_run_without_citations_has_no_reel(client, film):
-    ask = {"film": film, "question": "Who?", "method": "lookup"}
-    run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
-    read_stream(client, run)
+def test_a_run_without_citations_has_no_reel(client, ask):
+    run, _ = ask(question="Who?", method="lookup")
     record = client.get(f"/api/v1/runs/{run}").json()["run"]
     assert record["answer"]["status"] == "abstained"
     # a sentence for people, without options of the command line
@@ -254,19 +231,14 @@ def test_a_run_without_citations_has_no_reel(client, film):
     assert client.get(f"/api/v1/runs/{run}/export.mp4").status_code == 422
 
 
-def test_a_speaker_is_called_by_another_name(options, keys):
+def test_a_speaker_is_called_by_another_name(options, connect):
     lines = ["Anna: We begin.", "Ben: Yes.", "Anna: Good.", "Ben: Fine."]
     blocks = [f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\n{line}\n" for n, line in enumerate(lines)]
     (options.films[0] / "plain.srt").write_text("\n".join(blocks))
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    with TestClient(create_app(options, keys), base_url=HOME, headers=headers) as client:
-        film = client.get("/api/v1/films").json()[0]["id"]
-        address = f"/api/v1/films/{film}/speakers"
-        named = client.post(address, json={"speaker": "Ben", "name": "Dr Lee"}).json()["speech"]
-        assert [(each["speaker"], each["text"]) for each in named][:2] == [
-            ("Anna", "We begin."),
-            ("Dr Lee", "Yes."),
-        ]
-        for wrong in ({"speaker": "Ben", "name": "X"}, {"speaker": "Anna", "name": " : "}):
-            reply = client.post(address, json=wrong)
-            assert reply.status_code == 422, reply.text
+    client = connect(options)
+    address = f"/api/v1/films/{client.get('/api/v1/films').json()[0]['id']}/speakers"
+    named = client.post(address, json={"speaker": "Ben", "name": "Dr Lee"}).json()["speech"]
+    shown = [(each["speaker"], each["text"]) for each in named[:2]]
+    assert shown == [("Anna", "We begin."), ("Dr Lee", "Yes.")]
+    for wrong in ({"speaker": "Ben", "name": "X"}, {"speaker": "Anna", "name": " : "}):
+        assert client.post(address, json=wrong).status_code == 422

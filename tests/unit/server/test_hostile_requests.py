@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 from support.streams import read_stream
 
-from longtake.server.app import build, create_app
+from longtake.server.app import build
 from longtake.server.journal import Ask, Journal, RunRecord, new_id
 from longtake.server.options import ServeOptions
 from longtake.server.security import AccessKeys
@@ -153,12 +153,11 @@ def test_no_request_gives_a_server_error(server, data):
     assert reply.status_code < 500 or reply.status_code in (501, 502, 503), (method, path, content)
 
 
-def test_a_film_whose_name_is_not_utf8_is_listed_and_opened(options, keys):
+def test_a_film_whose_name_is_not_utf8_is_listed_and_opened(options, connect):
     odd = options.films[0] / os.fsdecode(b"d\xff")
     odd.mkdir()
     shutil.copy(options.films[0] / "plain.mp4", odd / os.fsdecode(b"caf\xe9.mp4"))
-    headers = {"authorization": f"Bearer {TOKEN}"}
-    client = TestClient(create_app(options, keys), base_url=HOME, headers=headers)
+    client = connect(options)
     listed = next(file for file in client.get("/api/v1/films").json() if file["folder"])
     assert (listed["folder"], listed["name"]) == ("d?", "caf?.mp4")
     assert client.get(f"/api/v1/films/{listed['id']}").json()["name"] == "caf?.mp4"

@@ -6,17 +6,13 @@ import re
 from dataclasses import replace
 
 import pytest
-from starlette.testclient import TestClient
 from support.streams import read_stream
 
 from longtake.config import load
 from longtake.errors import ModelError
 from longtake.llm.catalog import Download, recommended
 from longtake.server import engine
-from longtake.server.app import create_app
 from longtake.server.routes.page import PAGE
-
-HOME = "http://127.0.0.1:8750"
 
 
 def files():
@@ -73,11 +69,10 @@ def test_the_api_describes_itself(client):
         (("llm=test/obliging",), "", "videoagent"),
     ],
 )
-def test_the_page_asks_with_the_method_of_the_command_line(options, keys, models, usual, method):
+def test_the_page_asks_with_the_method_of_the_command_line(options, connect, models, usual, method):
     settings = load(assignments=[f"answers.model={usual}"])
     served = replace(options, models=models, settings=settings)
-    with TestClient(create_app(served, keys), base_url=HOME) as client:
-        about = client.get("/api/v1/about", headers={"Authorization": f"Bearer {keys.token}"})
+    about = connect(served).get("/api/v1/about")
     assert about.json()["default_method"] == method
     # whoever named models chose them; else one that sees is offered
     assert (about.json()["vision"] is not None) is (method == "lookup")

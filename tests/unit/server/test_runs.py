@@ -8,13 +8,11 @@ import threading
 from dataclasses import replace
 
 import pytest
-from starlette.testclient import TestClient
 from support.streams import read_stream
 
 from longtake._util.cancellation import Cancelled, check_stop
 from longtake.errors import BudgetSpent
 from longtake.server import journal
-from longtake.server.app import create_app
 from longtake.server.films import ServedFilms
 from longtake.server.journal import Ask, Journal, JournalUnwritable, RunRecord, new_id
 from longtake.server.runs import QueueFull, RunPool
@@ -23,11 +21,9 @@ from longtake.types import Answer, Result, Usage
 
 
 @pytest.fixture
-def asked(client, film):
+def asked(ask):
     """A finished run, and its events."""
-    ask = {"film": film, "question": "Why?", "method": "uniform"}
-    run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
-    return run, read_stream(client, run)
+    return ask()
 
 
 def test_a_run_streams_its_trace_in_order(client, asked):
@@ -42,10 +38,8 @@ def test_a_run_streams_its_trace_in_order(client, asked):
     assert client.get(f"/api/v1/runs/{run}").json()["run"]["answer"]["text"]
 
 
-def test_what_was_asked_comes_apart_from_what_it_carries(client, film):
-    ask = {"film": film, "question": "Why?", "method": "blind", "carried": "Q: Who?\nA: Ann"}
-    run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
-    events = read_stream(client, run)
+def test_what_was_asked_comes_apart_from_what_it_carries(ask):
+    _, events = ask(method="blind", carried="Q: Who?\nA: Ann")
     asked = events[0][2]["ask"]
     assert (asked["question"], asked["carried"]) == ("Why?", "Q: Who?\nA: Ann")
     assert all("ask" not in data for kind, _, data in events[1:] if kind in ("state", "end"))
@@ -107,31 +101,31 @@ def pool(options):
 
 
 @pytest.fixture
-def ask(options):
+def wanted(options):
     return Ask(film=ServedFilms(options).films()[0].id, question="Why?")
 
 
-def other(ask, number):
-    return ask.model_copy(update={"seed": number})
+def other(wanted, number):
+    return wanted.model_copy(update={"seed": number})
 
 
-def test_runs_wait_in_a_queue_that_is_bounded(pool, ask):
-    first = pool.start(ask)
+def test_runs_wait_in_a_queue_that_is_bounded(pool, wanted):
+    first = pool.start(wanted)
     while first.position:
         pass
-    second, third = pool.start(other(ask, 2)), pool.start(other(ask, 3))
+    second, third = pool.start(other(wanted, 2)), pool.start(other(wanted, 3))
     assert (second.position, third.position) == (1, 2)
     with pytest.raises(QueueFull):
-        pool.start(other(ask, 4))
+        pool.start(other(wanted, 4))
     second.cancel()
     assert third.position == 1
     assert second.record.state == "cancelled"
 
 
-def test_identical_asks_share_a_run_until_the_last_asker_leaves(pool, ask):
-    first = pool.start(ask)
-    assert pool.start(ask) is first
-    assert pool.start(other(ask, 1)) is not first
+def test_identical_asks_share_a_run_until_the_last_asker_leaves(pool, wanted):
+    first = pool.start(wanted)
+    assert pool.start(wanted) is first
+    assert pool.start(other(wanted, 1)) is not first
     first.leave()
     assert not first.cancelled
     first.leave()
@@ -140,26 +134,26 @@ def test_identical_asks_share_a_run_until_the_last_asker_leaves(pool, ask):
     assert pool.journal.read(first.id).state == "cancelled"
 
 
-def test_a_result_that_is_not_there_in_time(pool, ask):
+def test_a_result_that_is_not_there_in_time(pool, wanted):
     with pytest.raises(TimeoutError):
-        pool.start(ask).result(timeout=0.01)
+        pool.start(wanted).result(timeout=0.01)
 
 
-def test_a_bug_in_a_run_ends_that_run_only(pool, ask):
+def test_a_bug_in_a_run_ends_that_run_only(pool, wanted):
     pool._act = lambda run: 1 / 0
-    run = pool.start(ask)
+    run = pool.start(wanted)
     with pytest.raises(ZeroDivisionError):
         run.result(timeout=60)
     assert "internal error" in run.record.error
     pool._act = lambda run: run.record
-    assert pool.start(other(ask, 5)).result(timeout=60)
+    assert pool.start(other(wanted, 5)).result(timeout=60)
 
 
-def test_a_full_disk_ends_the_runs_under_way_and_the_next_one_works(pool, ask, monkeypatch):
-    first = pool.start(ask)
+def test_a_full_disk_ends_the_runs_under_way_and_the_next_one_works(pool, wanted, monkeypatch):
+    first = pool.start(wanted)
     while first.position:
         pass
-    waiting = pool.start(other(ask, 2))
+    waiting = pool.start(other(wanted, 2))
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -167,13 +161,13 @@ def test_a_full_disk_ends_the_runs_under_way_and_the_next_one_works(pool, ask, m
     with monkeypatch.context() as disk:
         disk.setattr(journal, "write_atomically", full)
         with pytest.raises(JournalUnwritable, match="No space left"):
-            pool.start(other(ask, 3))
+            pool.start(other(wanted, 3))
         pool.gate.set()
         first.result(timeout=60)
         with pytest.raises(JournalUnwritable, match="No space left"):
             waiting.result(timeout=60)
         assert pool.journal.read(waiting.id).state == "failed"
-    last = pool.start(other(ask, 4))
+    last = pool.start(other(wanted, 4))
     last.result(timeout=60)
     # what could not be stored then is stored now
     stored = Journal(pool.journal.trace(first.id).parents[2])
@@ -184,32 +178,26 @@ def test_a_full_disk_ends_the_runs_under_way_and_the_next_one_works(pool, ask, m
     ]
 
 
-def test_the_server_spends_no_more_than_it_may(options, ask):
+def test_the_server_spends_no_more_than_it_may(options, wanted):
     options = replace(options, max_spend=1.0, at_once=1)
     pool = RunPool(options, ServedFilms(options), Journal(options.data))
     pool.spent = 1.0
     with pytest.raises(BudgetSpent, match="spending limit"):
-        pool.start(ask).result(timeout=60)
+        pool.start(wanted).result(timeout=60)
     pool.close()
 
 
-def test_a_restarted_server_shows_finished_runs_and_marks_broken_ones(options, keys, ask):
+def test_a_restarted_server_shows_finished_runs_and_marks_broken_ones(options, connect, wanted):
     journal = Journal(options.data)
-    finished = RunRecord(id=new_id(), ask=ask, created=1.0, state="done")
-    broken = RunRecord(id=new_id(), ask=ask, created=2.0, state="running")
+    finished = RunRecord(id=new_id(), ask=wanted, created=1.0, state="done")
+    broken = RunRecord(id=new_id(), ask=wanted, created=2.0, state="running")
     journal.write(finished)
     journal.write(broken)
     journal.trace(broken.id).write_bytes(b'{"longtake_trace": 1}\n{"id":1,"par')
-    headers = {"Authorization": f"Bearer {keys.token}"}
-    with TestClient(
-        create_app(options, keys), base_url="http://127.0.0.1:8750", headers=headers
-    ) as client:
-        states = {
-            each["run"]["id"]: each["run"]["state"]
-            for each in client.get("/api/v1/runs").json()["runs"]
-        }
-        assert states == {finished.id: "done", broken.id: "broken"}
-        assert [kind for kind, _, _ in read_stream(client, broken.id)] == ["state", "end"]
+    client = connect(options)
+    runs = [each["run"] for each in client.get("/api/v1/runs").json()["runs"]]
+    assert {run["id"]: run["state"] for run in runs} == {finished.id: "done", broken.id: "broken"}
+    assert [kind for kind, _, _ in read_stream(client, broken.id)] == ["state", "end"]
 
 
 def test_a_comparison_runs_every_method_or_none(client, film):
@@ -225,13 +213,13 @@ def test_a_comparison_runs_every_method_or_none(client, film):
     assert {each["run"]["state"] for each in runs} == {"done"}
 
 
-def test_a_comparison_that_the_queue_cannot_hold_queues_nothing(pool, ask):
+def test_a_comparison_that_the_queue_cannot_hold_queues_nothing(pool, wanted):
     with pytest.raises(QueueFull):
-        pool.start_all([other(ask, number) for number in range(3)])
+        pool.start_all([other(wanted, number) for number in range(3)])
     assert pool.live() == []
     assert list(pool.journal.newest()) == []
     pool.gate.set()
-    for run in pool.start_all([other(ask, number) for number in range(2)]):
+    for run in pool.start_all([other(wanted, number) for number in range(2)]):
         assert run.result(timeout=60).method == "blind"
 
 

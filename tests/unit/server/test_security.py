@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import json
 import os
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -36,47 +36,30 @@ def test_everything_about_films_needs_the_token(stranger):
     assert stranger.get("/healthz").text == "ok\n"
 
 
-def test_a_wrong_token_is_refused(stranger):
-    headers = {"Authorization": "Bearer " + "x" * 32}
-    assert stranger.get("/api/v1/films", headers=headers).status_code == 401
+EVIL = "https://evil.example"
+PREFLIGHT = {"Origin": EVIL, "Access-Control-Request-Method": "POST"}
+FORMS = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
+# DNS rebinding: the attacker's name resolves to this machine
+HOSTS = ("evil.example", "127.0.0.1.evil.example:8750", "127.0.0.1:80", "")
+REFUSED = [
+    ("GET", "/api/v1/films", {"Authorization": "Bearer " + "x" * 32}, 401),
+    *(("GET", "/api/v1/films", {"Host": host}, 421) for host in HOSTS),
+    ("GET", "/healthz", {"Host": "evil.example:8750"}, 421),
+    *(("GET", "/api/v1/films", {"Origin": origin}, 403) for origin in (EVIL, "null", HOME + "1")),
+    ("GET", "/api/v1/films/x/frame?t=1", {"Sec-Fetch-Site": "cross-site"}, 403),
+    ("OPTIONS", "/api/v1/runs", PREFLIGHT, 403),
+    *(("POST", "/api/v1/runs", {"Content-Type": kind}, 415) for kind in FORMS),
+    ("POST", "/api/v1/runs", {"Content-Type": "application/json"}, 413),
+]
 
 
-def test_a_rebound_host_name_is_refused(client):
-    # DNS rebinding: the attacker's name resolves to this machine
-    for host in ("evil.example", "127.0.0.1.evil.example:8750", "127.0.0.1:80", ""):
-        assert client.get("/api/v1/films", headers={"Host": host}).status_code == 421
-    assert client.get("/healthz", headers={"Host": "evil.example:8750"}).status_code == 421
-
-
-def test_other_origins_are_refused_and_offered_nothing(client):
-    for origin in ("https://evil.example", "null", "http://127.0.0.1:9999"):
-        response = client.get("/api/v1/films", headers={"Origin": origin})
-        assert response.status_code == 403
+def test_requests_of_strangers_are_refused_and_offered_nothing(client):
+    for method, path, headers, status in REFUSED:
+        body = b" " * 1_000_001 if method == "POST" else None
+        response = client.request(method, path, content=body, headers=headers)
+        assert response.status_code == status, (path, headers)
         assert not [name for name in response.headers if name.startswith("access-control")]
     assert client.get("/api/v1/films", headers={"Origin": HOME}).status_code == 200
-
-
-def test_embedding_by_another_site_is_refused(client, film):
-    headers = {"Sec-Fetch-Site": "cross-site"}
-    assert client.get(f"/api/v1/films/{film}/frame?t=1", headers=headers).status_code == 403
-
-
-def test_a_preflight_is_not_answered_in_favour_of_anybody(client):
-    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
-    assert client.options("/api/v1/runs", headers=headers).status_code == 403
-
-
-def test_a_form_of_another_site_cannot_post(client, film):
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
-        body = json.dumps({"film": film, "question": "Why?"})
-        response = client.post("/api/v1/runs", content=body, headers={"Content-Type": kind})
-        assert response.status_code == 415
-
-
-def test_large_bodies_are_refused(client):
-    headers = {"Content-Type": "application/json"}
-    response = client.post("/api/v1/runs", content=b" " * 1_000_001, headers=headers)
-    assert response.status_code == 413
 
 
 def test_a_length_beside_chunks_is_refused(client):
@@ -151,17 +134,18 @@ def test_a_short_token_is_refused(tmp_path):
         open_keys(ServeOptions(folder=tmp_path, token="secret"))
 
 
-def test_films_outside_the_folders_are_not_opened(client, options, tmp_path):
-    outside = tmp_path / "private.mp4"
-    outside.write_bytes((options.films[0] / "plain.mp4").read_bytes())
+@pytest.fixture
+def outside(options, tmp_path):
+    return shutil.copy(options.films[0] / "plain.mp4", tmp_path / "private.mp4")
+
+
+def test_films_outside_the_folders_are_not_opened(client, options, outside):
     for path in (outside, options.films[0] / ".." / "private.mp4", "/etc/passwd", "~/.ssh/id"):
         assert client.post("/api/v1/films", json={"path": str(path)}).status_code == 404
     assert client.get(f"/api/v1/films/{film_id(outside.resolve())}").status_code == 404
 
 
-def test_links_that_lead_outside_are_refused(options, tmp_path):
-    outside = tmp_path / "private.mp4"
-    outside.write_bytes((options.films[0] / "plain.mp4").read_bytes())
+def test_links_that_lead_outside_are_refused(options, outside):
     (options.films[0] / "link.mp4").symlink_to(outside)
     catalog = ServedFilms(options)
     assert [file.name for file in catalog.films()] == ["plain.mp4"]
@@ -173,36 +157,30 @@ def test_links_that_lead_outside_are_refused(options, tmp_path):
         catalog.open(film_id(inside.parent.resolve() / "plain.mp4"))
 
 
-def test_subtitles_that_link_outside_are_not_shown(options, keys, tmp_path):
+def test_subtitles_that_link_outside_are_not_shown(options, connect, tmp_path):
     secret = tmp_path / "secret.srt"
     secret.write_text("1\n00:00:00,000 --> 00:00:01,000\nthe secret\n")
     (options.films[0] / "plain.srt").symlink_to(secret)
-    headers = {"authorization": f"Bearer {TOKEN}"}
-    client = TestClient(create_app(options, keys), base_url=HOME, headers=headers)
+    client = connect(options)
     film = client.get("/api/v1/films").json()[0]["id"]
     assert client.get(f"/api/v1/films/{film}/timeline").json()["speech"] == []
     assert "secret" not in client.get(f"/api/v1/films/{film}/subtitles.srt").text
 
 
-def test_a_method_is_a_name_never_code(client, film):
-    ask = {"film": film, "question": "Why?", "method": "os:system"}
-    assert client.post("/api/v1/runs", json=ask).status_code == 422
-
-
-def test_a_model_is_a_name_never_an_address(client, film):
-    for name in ("http://127.0.0.1:1/v1#x", "vlm=https://evil.example/v1#x"):
-        ask = {"film": film, "question": "Why?", "models": [name]}
-        response = client.post("/api/v1/runs", json=ask)
-        assert response.status_code == 422
-        assert "catalogue" in response.json()["detail"]
-
-
-def test_an_ask_names_no_paid_model_that_the_server_does_not_list(client, film, monkeypatch):
+def test_an_ask_names_no_code_no_address_and_no_paid_model_that_the_server_does_not_list(
+    client, film, monkeypatch
+):
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    for name in ("gpt-4o", "vlm=gpt-4o"):
-        ask = {"film": film, "question": "Why?", "method": "uniform", "models": [name]}
+    for wrong, says in (
+        ({"method": "os:system"}, "unknown method"),
+        ({"models": ["http://127.0.0.1:1/v1#x"]}, "catalogue"),
+        ({"models": ["vlm=https://evil.example/v1#x"]}, "catalogue"),
+        ({"models": ["gpt-4o"]}, "unknown model"),
+        ({"models": ["vlm=gpt-4o"]}, "unknown model"),
+    ):
+        ask = {"film": film, "question": "Why?", "method": "uniform", **wrong}
         refused = client.post("/api/v1/runs", json=ask)
-        assert (refused.status_code, "unknown model" in refused.text) == (422, True)
+        assert (refused.status_code, says in refused.text) == (422, True), wrong
 
 
 def test_errors_do_not_say_where_films_lie(client, options, film):
@@ -253,14 +231,14 @@ def test_a_token_that_a_full_disk_cut_off_is_replaced(options, left):
     assert len(file.read_text()) >= SHORTEST_TOKEN
     assert file.stat().st_mode & 0o777 == 0o600
     assert open_keys(options).token == keys.token == file.read_text()
-    assert [path.name for path in file.parent.glob(".token-*")] == []
+    assert [path.name for path in file.parent.glob(".token*")] == []
 
 
 def test_no_token_is_left_behind_where_the_disk_is_full(options, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "fdopen", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         open_keys(options)
     assert list(token_file(options).parent.glob("*token*")) == []

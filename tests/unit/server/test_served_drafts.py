@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from support.server import Request, Send, completion, serve, stream
-from support.streams import read_stream
 
 QUESTION = "Where does the ship leave from?"
 LINES = "1\n00:00:00,000 --> 00:00:01,500\nThe ship leaves from Bremen at noon.\n"
@@ -27,14 +26,8 @@ def options(options, model_cache):
         yield replace(options, models=(f"{served.url}#m",))
 
 
-@pytest.fixture
-def run(client, film):
-    wanted = {"film": film, "question": QUESTION, "method": "lookup", "index_first": False}
-    return client.post("/api/v1/runs", json=wanted).json()["run"]["id"]
-
-
-def test_viewers_receive_passages_the_draft_and_then_the_answer(client, run):
-    received = read_stream(client, run)
+def test_viewers_receive_passages_the_draft_and_then_the_answer(ask):
+    _, received = ask(question=QUESTION, method="lookup", index_first=False)
     kinds = [kind for kind, _, _ in received]
     drafts = [data for kind, _, data in received if kind == "drafted"]
     assert [(each["text"], each["anew"]) for each in drafts] == [

@@ -17,10 +17,9 @@ from longtake.server.security import AccessKeys
 
 
 @pytest.fixture
-def asked(client, film):
+def asked(client, ask):
     """A finished run."""
-    ask = {"film": film, "question": "Why?", "method": "uniform"}
-    run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
+    run, _ = ask()
     # the end is told before the thread of the run has put it away
     while "position" in read_stream(client, run)[0][2]:
         pass

@@ -18,8 +18,10 @@ import json
 import re
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longtake._util.timecode import SHORT_CLOCK, parse_time
 from longtake.config import BudgetSettings
@@ -297,83 +299,66 @@ def read_request(body: Any, methods: Sequence[str]) -> FilmRequest:
     asked = read_question(text)
     if not asked.text:
         raise BadRequest("messages: the last user message asks nothing", key="messages")
-    extras = _extras(body.get("longtake"))
+    brought = f"subtitles: {asked.material}" if asked.material else ""
+    seed = body.get("seed") or 0
+    if not isinstance(seed, int):
+        raise BadRequest("seed: must be an integer", key="seed")
+    try:
+        extras = Extras.model_validate(body.get("longtake") or {})
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(["longtake", *map(str, first["loc"])])
+        raise BadRequest(f"{key}: {first['msg']}", key=key) from None
     return FilmRequest(
         model=model,
         method=method,
         asked=asked,
         footage=_footage(messages, body, named),
-        budget=_strictest([limits, extras.get("budget", {})]),
-        carried="\n".join(part for part in (carried, _material(asked)) if part),
-        models=tuple(extras.get("models", ())),
-        seed=_seed(body.get("seed")),
-        fresh=bool(extras.get("fresh")),
+        budget=_strictest(limits, extras.budget),
+        carried="\n".join(part for part in (carried, brought) if part),
+        models=extras.models,
+        seed=seed,
+        fresh=extras.fresh,
         stream=bool(body.get("stream")),
         usage_chunk=bool((body.get("stream_options") or {}).get("include_usage")),
     )
 
 
-def read_model(model: str, methods: Sequence[str]) -> tuple[str, dict[str, float]]:
-    """Method and budget of ``longtake/videoagent:calls=20+cost=0.5``."""
+def read_model(model: str, methods: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """Method and limits of ``longtake/videoagent:calls=20+cost=0.5``."""
     name, _, suffix = model.removeprefix(PREFIX).partition(":")
     if name not in methods:
         known = [PREFIX + method for method in methods]
         raise unknown("model", model, known)
-    return name, read_budget(suffix)
+    pieces = (piece.partition("=") for piece in re.split(r"[,;+\s]+", suffix) if piece)
+    return name, {limit: value for limit, _, value in pieces}
 
 
-def read_budget(text: str) -> dict[str, float]:
-    """Limits from ``calls=20, cost=0.5``; plus signs and semicolons separate them as well."""
-    known = [limit.name for limit in fields(BudgetSettings)]
-    limits = {}
-    for piece in filter(None, re.split(r"[,;+\s]+", text)):
+def _strictest(*given: Mapping[str, Any]) -> BudgetSettings:
+    """The budget in which a limit in the model's name holds even if the body has a higher one."""
+    known = {"cost": float, "tokens": int, "frames": int, "seconds": float, "calls": int}
+    limits: dict[str, Any] = {}
+    for name, value in (pair for each in given for pair in each.items()):
         # a mistyped limit must not be ignored: it would be no limit
-        name, _, value = piece.partition("=")
         if name not in known:
-            raise unknown("limit", name, known)
-        limits[name] = _limit(name, value)
-    return limits
+            raise unknown("limit", name, list(known))
+        try:
+            limit = float(str(value))
+        except ValueError as error:
+            raise BadRequest(f"{name}={value}: a limit must be a number", key=name) from error
+        check_limit(name, limit)
+        limits[name] = known[name](min(limit, limits.get(name, limit)))
+    return BudgetSettings(**limits)
 
 
-def _limit(name: str, value: str) -> float:
-    try:
-        limit = float(value)
-    except ValueError as error:
-        raise BadRequest(f"{name}={value}: a limit must be a number", key=name) from error
-    check_limit(name, limit)
-    return limit
+class Extras(BaseModel):
+    """Our own key of a request."""
 
+    model_config = ConfigDict(extra="forbid")
 
-def _strictest(given: Sequence[Mapping[str, float]]) -> BudgetSettings:
-    limits: dict[str, float] = {}
-    for each in given:
-        for name, value in each.items():
-            # a limit in the model's name holds even if the body has a higher one
-            limits[name] = min(value, limits.get(name, value))
-    whole = {"tokens", "frames", "calls"}
-    return BudgetSettings(
-        **{name: int(value) if name in whole else value for name, value in limits.items()}  # type: ignore[arg-type]
-    )
-
-
-def _extras(extras: Any) -> dict[str, Any]:
-    """Our own key of a request: ``models``, ``fresh`` and ``budget``."""
-    if extras is None:
-        return {}
-    if not isinstance(extras, dict):
-        raise BadRequest("longtake: must be an object", key="longtake")
-    for name in extras:
-        # a mistyped key would silently do nothing
-        if name not in ("models", "fresh", "budget"):
-            raise unknown("key", name, ["models", "fresh", "budget"], where="longtake")
-    models = extras.get("models", [])
-    if not isinstance(models, list) or not all(isinstance(name, str) for name in models):
-        raise BadRequest("longtake.models: must be a list of names", key="longtake.models")
-    budget = extras.get("budget") or {}
-    if not isinstance(budget, dict):
-        raise BadRequest("longtake.budget: must be an object", key="longtake.budget")
-    pieces = [f"{name}={value}" for name, value in budget.items()]
-    return {**extras, "models": models, "budget": read_budget(" ".join(pieces))}
+    models: tuple[str, ...] = ()
+    fresh: bool = False
+    budget: dict[str, Any] = {}
 
 
 def refuse(body: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -386,14 +371,6 @@ def refuse(body: Mapping[str, Any], names: Sequence[str]) -> None:
     options = body.get("stream_options")
     if options is not None and not (isinstance(options, dict) and body.get("stream")):
         raise BadRequest("stream_options: only allowed together with stream", key="stream_options")
-
-
-def _seed(seed: Any) -> int:
-    if seed is None:
-        return 0
-    if not isinstance(seed, int):
-        raise BadRequest("seed: must be an integer", key="seed")
-    return seed
 
 
 @dataclass(frozen=True)
@@ -496,10 +473,6 @@ def _film_name(question: str) -> tuple[str, str]:
         return question, ""
     rest = question[: match.start()] + question[match.end() :]
     return re.sub(r"[ \t]{2,}", " ", rest).strip(), match[1] or match[2]
-
-
-def _material(asked: ParsedQuestion) -> str:
-    return f"subtitles: {asked.material}" if asked.material else ""
 
 
 def _footage(turns: Sequence[_Turn], body: Mapping[str, Any], named: str) -> Footage:

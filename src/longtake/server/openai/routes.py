@@ -131,7 +131,8 @@ def _frames(state: ServerState, sent: SentFrames) -> str:
     pictures = []
     for url in sent.urls:
         _, data = read_data_url(url, "image")
-        _check_picture(data)
+        with opened_picture(data) as picture:
+            picture.verify()
         pictures.append(data)
     # without times, pictures are one second apart, and the answer says that this is made up
     times = sent.times or tuple(float(number) for number in range(len(pictures)))
@@ -176,11 +177,6 @@ def opened_picture(data: bytes) -> Iterator[Image.Image]:
             yield picture
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise BadRequest("image_url: not a picture") from error
-
-
-def _check_picture(data: bytes) -> None:
-    with opened_picture(data) as picture:
-        picture.verify()
 
 
 def _evict(folder: Path, keep: Path) -> None:
@@ -321,16 +317,16 @@ async def _stream(question: AskedRequest) -> AsyncIterator[bytes]:
         yield replies.sse(replies.chunk(head, {"role": "assistant", "content": ""}))
         last_sent = time.monotonic()
         async for batch in run.events():
-            pieces = []
+            sent = []
             for line in batch:
                 text = replies.describe(line.data)
                 if text:
                     # a draft is one line, however many pieces it comes in
                     ended = "\n" if drafting and line.kind != "drafted" else ""
-                    pieces.append(replies.sse(replies.thought(head, ended + text)))
+                    sent.append(replies.sse(replies.thought(head, ended + text)))
                     drafting = line.kind == "drafted"
-            if pieces:
-                yield b"".join(pieces)
+            if sent:
+                yield b"".join(sent)
             # proxies close a connection that stays silent
             elif time.monotonic() - last_sent >= 5.0:
                 yield b": ping\n\n"
@@ -339,21 +335,17 @@ async def _stream(question: AskedRequest) -> AsyncIterator[bytes]:
             last_sent = time.monotonic()
         await run.finished()
         over = True
-        for piece in await _ending(question):
+        try:
+            pieces = replies.last_chunks(head, question.request, await _result(run))
+        except Exception as error:  # noqa: BLE001 - the stream has begun: its end tells the error
+            pieces = [replies.error_of(error)[1]]
+        for piece in pieces:
             yield replies.sse(piece)
         yield b"data: [DONE]\n\n"
     finally:
         # the client left in the middle of the stream
         if not over:
             run.leave()
-
-
-async def _ending(question: AskedRequest) -> list[dict[str, object]]:
-    try:
-        result = await _result(question.run)
-        return replies.last_chunks(question.head, question.request, result)
-    except Exception as error:  # noqa: BLE001 - the stream has begun: its end tells the error
-        return [replies.error_of(error)[1]]
 
 
 async def _result(run: ServerRun) -> Result:

@@ -134,7 +134,7 @@ class SimulatedService:
             name = str(body.get("model") or self.model.name)
             chat = LabChat(self.named(name))
             messages, options = read_chat(body)
-            reply = _cut(chat.complete(messages, options), options, _token_limit(body))
+            reply = _cut(chat.complete(messages, options), options, body)
         except (ConfigError, Unsupported, ValueError) as error:
             return _refused(str(error), 400)
         # the same reply has the same id, so that recorded runs can be compared
@@ -178,8 +178,19 @@ def _message(data: Mapping[str, Any]) -> Message:
         elif part.kind == "image":
             parts.append(_picture(part.text))
         else:
-            parts += [_picture(url, number) for number, url in enumerate(_frame_urls(part.text))]
-    calls = tuple(_call(call) for call in data.get("tool_calls") or ())
+            frames = listed_frames(part.text)
+            if not frames:
+                only = "only lists of frames, data:video/jpeg;base64,…, are supported"
+                raise BadRequest(f"video_url: {only}")
+            parts += [_picture(url, number) for number, url in enumerate(frames)]
+    calls = tuple(
+        ToolCall(
+            str(call.get("id", "")),
+            call["function"]["name"],
+            call["function"].get("arguments") or "{}",
+        )
+        for call in data.get("tool_calls") or ()
+    )
     role = data["role"]
     if role == "tool":
         return Message("tool", tuple(parts), calls, str(data.get("tool_call_id") or ""))
@@ -188,22 +199,10 @@ def _message(data: Mapping[str, Any]) -> Message:
     return Message(ROLES[role], tuple(parts), calls)  # type: ignore[arg-type]
 
 
-def _frame_urls(url: str) -> tuple[str, ...]:
-    frames = listed_frames(url)
-    if not frames:
-        raise BadRequest("video_url: only lists of frames, data:video/jpeg;base64,…, are supported")
-    return frames
-
-
 def _picture(url: str, time: float = 0.0) -> Image:
     _, data = read_data_url(url, "image")
     with opened_picture(data) as picture:
         return Image(Frame(float(time), np.asarray(picture.convert("RGB"))))
-
-
-def _call(call: Mapping[str, Any]) -> ToolCall:
-    function = call["function"]
-    return ToolCall(str(call.get("id", "")), function["name"], function.get("arguments") or "{}")
 
 
 def _tool(tool: Any) -> ToolSpec:
@@ -230,19 +229,11 @@ def _schema(response_format: Any) -> Mapping[str, Any] | None:
     return schema
 
 
-def _token_limit(body: Mapping[str, Any]) -> int | None:
-    """The limit of the reply in tokens, under its old name or its new one."""
-    for name in ("max_completion_tokens", "max_tokens"):
-        value = body.get(name)
-        if value is not None:
-            if not isinstance(value, int) or value < 1:
-                raise BadRequest(f"{name}: must be 1 or more")
-            return value
-    return None
-
-
-def _cut(reply: Reply, options: Options, limit: int | None) -> Reply:
+def _cut(reply: Reply, options: Options, body: Mapping[str, Any]) -> Reply:
     """The reply up to a stop word, and within its limit of tokens."""
+    limit = body.get("max_completion_tokens", body.get("max_tokens"))
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        raise BadRequest("max_completion_tokens: must be 1 or more")
     text, finish = reply.text, reply.finish
     for word in options.stop:
         text = text.split(word, 1)[0] if word else text

@@ -5,24 +5,22 @@ And the library: search and ask all films that this server may show, and watch i
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import APIRouter, Body, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from longtake.config import BudgetSettings
-from longtake.index.film import Film
-from longtake.index.search import SearchHit, search
+from longtake.index.search import SearchResult, search
 from longtake.index.tasks import tasks
 from longtake.library import FoundMoment
 from longtake.server.films import FilmFile
 from longtake.server.journal import Ask, QuestionFields
 from longtake.server.library import IndexingProgress, LibraryFilm
 from longtake.server.routes.runs import RunHandle, handle, read_number
-from longtake.server.state import ServerState, StateParam
+from longtake.server.state import StateParam
 
 router = APIRouter(tags=["films"])
 
@@ -35,15 +33,9 @@ class LayerCard(BaseModel):
     done: bool
 
 
-class FilmFacts(BaseModel):
+class FilmFacts(FilmFile):
     """A film that was opened."""
 
-    id: str
-    name: str
-    folder: str
-    size: int
-    changed: float
-    origin: str
     duration: float
     width: int
     height: int
@@ -58,29 +50,6 @@ class FilmFacts(BaseModel):
     """The run that is indexing it, if one is."""
 
 
-class FilmPath(BaseModel):
-    """A film by path."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    path: str
-
-
-class FilmAddress(BaseModel):
-    """A film by URL."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    url: str
-
-
-class FilmSearchResult(BaseModel):
-    """The hits of a search."""
-
-    hits: list[SearchHit]
-    covered: dict[str, float]
-
-
 @router.get("/films")
 def films(state: StateParam) -> list[FilmFile]:
     """Every film below the server's folders."""
@@ -88,9 +57,9 @@ def films(state: StateParam) -> list[FilmFile]:
 
 
 @router.post("/films")
-def add(place: FilmPath, state: StateParam) -> FilmFacts:
+def add(path: Annotated[str, Body(embed=True)], state: StateParam) -> FilmFacts:
     """The film at a path below the server's folders."""
-    return _facts(state, state.catalog.add(Path(place.path)))
+    return facts(state.catalog.add(Path(path)), state)
 
 
 @router.post("/films/upload")
@@ -105,27 +74,23 @@ async def upload(
         raise HTTPException(415, detail)
     size = read_number(request.headers.get("content-length", ""))
     path = await state.arrivals.upload(name, request.stream(), size)
-    return await run_in_threadpool(_facts, state, state.catalog.add(path))
+    return await run_in_threadpool(facts, state.catalog.add(path), state)
 
 
 @router.post("/films/url")
-def download(address: FilmAddress, state: StateParam) -> FilmFacts:
+def download(url: Annotated[str, Body(embed=True)], state: StateParam) -> FilmFacts:
     """A film from a domain that was allowed when the server was started."""
-    return _facts(state, state.catalog.add(state.arrivals.download(address.url)))
+    return facts(state.catalog.add(state.arrivals.download(url)), state)
 
 
 @router.get("/films/{film}")
 def facts(film: str, state: StateParam) -> FilmFacts:
     """One film, and how far it is indexed."""
-    return _facts(state, film)
-
-
-def _facts(state: ServerState, film: str) -> FilmFacts:
     # opening may fail where listing did not: the file is read only now
     card, opened = state.catalog.file(film), state.catalog.open(film)
     info = opened.video.info
     return FilmFacts(
-        **asdict(card),
+        **card.model_dump(),
         duration=opened.duration,
         width=info.width,
         height=info.height,
@@ -135,23 +100,20 @@ def _facts(state: ServerState, film: str) -> FilmFacts:
         has_sound=bool(info.audio),
         truncated=opened.video.truncated,
         fingerprint=opened.fingerprint,
-        layers=_layers(opened),
-        indexing=_indexing(state, film),
+        layers=[
+            LayerCard(name=task.name, what=task.describe(), done=task.done())
+            for task in tasks(opened)
+        ],
+        # the page shows progress even if another tab started it
+        indexing=next(
+            (
+                handle(run)
+                for run in state.pool.live()
+                if run.record.kind == "index" and run.record.ask.film == film
+            ),
+            None,
+        ),
     )
-
-
-def _layers(film: Film) -> list[LayerCard]:
-    return [
-        LayerCard(name=task.name, what=task.describe(), done=task.done()) for task in tasks(film)
-    ]
-
-
-def _indexing(state: ServerState, film: str) -> RunHandle | None:
-    # the page shows progress even if another tab started it
-    for run in state.pool.live():
-        if run.record.kind == "index" and run.record.ask.film == film:
-            return handle(run)
-    return None
 
 
 @router.post("/films/{film}/index", status_code=202)
@@ -194,10 +156,9 @@ def find(
     q: Annotated[str, Query(max_length=1000)],
     state: StateParam,
     top: Annotated[int, Query(ge=1, le=100)] = 12,
-) -> FilmSearchResult:
+) -> SearchResult:
     """Moments that fit a text, in pictures, speech and on-screen text."""
-    result = search(state.catalog.open(film), q, top=top)
-    return FilmSearchResult(hits=result.hits, covered=result.covered)
+    return search(state.catalog.open(film), q, top=top)
 
 
 library_router = APIRouter(tags=["library"])
@@ -238,29 +199,33 @@ class LibraryState(BaseModel):
     """What ended the watching, if it ended by itself."""
 
 
-class WatchRequest(BaseModel):
-    """Whether the folders are to be watched."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    on: bool
-
-
 @library_router.get("/library")
 def library(state: StateParam) -> LibraryState:
     """How many films are known, and what is being indexed."""
-    return _library_state(state)
+    # two figures: files that are there, and those of them that can be asked
+    shown, watcher = state.library.films(), state.watcher
+    return LibraryState(
+        films=state.library.known(),
+        listed=len(state.catalog.films()),
+        seconds=sum(film.duration for film in shown.values()),
+        folders=state.catalog.folder_names(),
+        watching=watcher.on,
+        busy=watcher.busy,
+        doing=watcher.doing,
+        failed=watcher.failed,
+        problem=watcher.problem,
+    )
 
 
 @library_router.post("/library/watch")
-def watch(wanted: WatchRequest, state: StateParam) -> LibraryState:
+def watch(on: Annotated[bool, Body(embed=True)], state: StateParam) -> LibraryState:
     """Add the films below the server's folders, and others as they appear; or stop doing so."""
     # both are harmless if it is so already
-    if wanted.on:
+    if on:
         state.watcher.start()
     else:
         state.watcher.stop()
-    return _library_state(state)
+    return library(state)
 
 
 @library_router.get("/library/films")
@@ -291,19 +256,3 @@ def ask_library(wanted: QuestionFields, state: StateParam) -> RunHandle:
     """Ask all films; the answer's citations name their films in ``sources``."""
     fields = {name: getattr(wanted, name) for name in QuestionFields.model_fields}
     return handle(state.pool.start(Ask(film="", **fields), kind="library"))
-
-
-def _library_state(state: ServerState) -> LibraryState:
-    # two figures: files that are there, and those of them that can be asked
-    shown, watcher = state.library.films(), state.watcher
-    return LibraryState(
-        films=state.library.known(),
-        listed=len(state.catalog.films()),
-        seconds=sum(film.duration for film in shown.values()),
-        folders=state.catalog.folder_names(),
-        watching=watcher.on,
-        busy=watcher.busy,
-        doing=watcher.doing,
-        failed=watcher.failed,
-        problem=watcher.problem,
-    )

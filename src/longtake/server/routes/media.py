@@ -21,8 +21,8 @@ from av.audio.stream import AudioStream
 from av.container import OutputContainer
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
-from fastapi import APIRouter, Header, HTTPException, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Body, Header, HTTPException, Query, Request
+from pydantic import BaseModel
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 
 from longtake.agents.overview import Chapter, CitedSentence, legible, make_overview, suggested
@@ -72,14 +72,6 @@ class Timeline(BaseModel):
     onscreen: list[TimedText]
 
 
-class PlaybackCard(BaseModel):
-    """How to play a film."""
-
-    mode: str
-    codecs: str
-    """Type for ``MediaSource``; empty if the file is played as it is."""
-
-
 @router.get("/films/{film}/frame")
 def frame(
     film: str,
@@ -122,20 +114,13 @@ def _timed(line: Line, known: Container[str], clear: bool = True) -> TimedText:
     return TimedText(start=segment.start, end=segment.end, text=words, speaker=name, clear=clear)
 
 
-class SpeakerName(BaseModel):
-    """Another name for a speaker."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    speaker: str = Field(max_length=100)
-    """The present name."""
-    name: str = Field(max_length=100)
+Name = Annotated[str, Body(max_length=100)]
 
 
 @router.post("/films/{film}/speakers")
-def name_speaker(film: str, given: SpeakerName, state: StateParam) -> Timeline:
+def name_speaker(film: str, speaker: Name, name: Name, state: StateParam) -> Timeline:
     """Call a speaker something else from now on, wherever the film's words are shown."""
-    rename_speaker(state.catalog.open(film), given.speaker, given.name)
+    rename_speaker(state.catalog.open(film), speaker, name)
     return timeline(film, state)
 
 
@@ -181,12 +166,22 @@ def _texts(ending: str, lines: list[tuple[float, float, str]]) -> PlainTextRespo
     raise HTTPException(404, "only .srt and .vtt")
 
 
+Mode: TypeAlias = Literal["direct", "remux", "transcode"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a film is played."""
+
+    mode: Mode
+    codecs: str
+    """The type for ``MediaSource``; empty for ``direct``."""
+
+
 @router.get("/films/{film}/play")
-def how_to_play(film: str, state: StateParam) -> PlaybackCard:
+def how_to_play(film: str, state: StateParam) -> Plan:
     """How browsers can play a film."""
-    how = plan(state.catalog.open(film).video)
-    kind = f'video/mp4; codecs="{how.codecs}"' if how.codecs else ""
-    return PlaybackCard(mode=how.mode, codecs=kind)
+    return plan(state.catalog.open(film).video)
 
 
 @router.get("/films/{film}/file")
@@ -233,8 +228,6 @@ def clip(film: str, state: StateParam, start: Seconds, end: Seconds) -> Response
     return Response(content, media_type="video/mp4", headers=headers)
 
 
-Mode: TypeAlias = Literal["direct", "remux", "transcode"]
-
 _FREE = {"vp8", "vp9", "libvpx", "libvpx-vp9", "av1", "libdav1d"}
 DIRECT = {
     "mov,mp4,m4a,3gp,3g2,mj2": ({"h264", *_FREE}, {"aac", "mp3", "opus", ""}),
@@ -245,15 +238,6 @@ TICK = Fraction(1, 90_000)
 """Seconds, in which the times of encoded pictures are counted."""
 PIECE = 1.0
 """Seconds of sound that are encoded between pictures."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a film is played."""
-
-    mode: Mode
-    codecs: str
-    """For ``MediaSource``; empty for ``direct``."""
 
 
 def plan(video: Video) -> Plan:
@@ -269,9 +253,9 @@ def plan(video: Video) -> Plan:
         return Plan("direct", "")
     audio_codec = ", mp4a.40.2" if info.audio else ""
     if info.codec == "h264" and profile and table.timed:
-        return Plan("remux", f"avc1.{profile}{audio_codec}")
+        return Plan("remux", f'video/mp4; codecs="avc1.{profile}{audio_codec}"')
     # High profile at level 4.0, which covers what the encoder is asked for
-    return Plan("transcode", f"avc1.640028{audio_codec}")
+    return Plan("transcode", f'video/mp4; codecs="avc1.640028{audio_codec}"')
 
 
 def _is_webm(video: Video) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import inspect
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -19,7 +19,7 @@ from longtake.llm.pull import hub_address
 from longtake.runner.assignment import BUILT_IN_METHOD, DEFAULT_MODELS
 from longtake.server.journal import Ask
 from longtake.server.routes.runs import RunHandle, handle
-from longtake.server.state import ServerState, StateParam
+from longtake.server.state import StateParam
 
 router = APIRouter(include_in_schema=False)
 about_router = APIRouter(tags=["about"])
@@ -69,7 +69,7 @@ async def asset(
 
 def _sent(path: Path, accepted: str, known: str) -> Response:
     """A file, compressed where the browser takes that, or that it has not changed."""
-    file = _asset(path, path.stat().st_mtime_ns)
+    file = _asset(path)
     # checked with the server each time: a new version must not meet old scripts
     headers = {"Cache-Control": "no-cache", "ETag": file.tag, "Vary": "Accept-Encoding"}
     if file.tag in known:
@@ -80,8 +80,8 @@ def _sent(path: Path, accepted: str, known: str) -> Response:
     return Response(file.packed, media_type=KINDS[path.suffix], headers=headers)
 
 
-@lru_cache(maxsize=64)
-def _asset(path: Path, changed: int) -> Asset:  # noqa: ARG001 - a changed file is read again
+@cache
+def _asset(path: Path) -> Asset:
     plain = path.read_bytes()
     digest = hashlib.blake2b(plain, digest_size=8).hexdigest()
     return Asset(plain, gzip.compress(plain, mtime=0), f'"{digest}"')
@@ -164,10 +164,22 @@ class ServerCard(BaseModel):
 @about_router.get("/about")
 def about(state: StateParam) -> ServerCard:
     """Methods, models and limits."""
-    options = state.options
+    options, vision, methods = state.options, None, []
+    # whoever named models chose them
+    if state.default_method == BUILT_IN_METHOD:
+        name = recommended("vision")
+        known = HUB_MODELS[name]
+        vision = ModelOffer(name=name, size=known.size, licence=known.licence, source=hub_address())
+    for name in registry.methods.names():
+        kind = registry.methods.get(name)
+        # the first line of a docstring is what the class is
+        summary = (inspect.getdoc(kind) or "").split("\n")[0]
+        methods.append(
+            MethodCard(name=name, summary=summary, roles=tuple(kind.roles), paper=str(kind.paper))
+        )
     return ServerCard(
         version=__version__,
-        methods=[_card(name) for name in registry.methods.names()],
+        methods=methods,
         default_method=state.default_method,
         models=sorted(options.settings.models),
         default_models=dict(DEFAULT_MODELS),
@@ -176,17 +188,8 @@ def about(state: StateParam) -> ServerCard:
         urls=options.allow_url,
         max_spend=options.max_spend,
         spent=state.pool.spent,
-        vision=_vision(state),
+        vision=vision,
     )
-
-
-def _vision(state: ServerState) -> ModelOffer | None:
-    # whoever named models chose them
-    if state.default_method != BUILT_IN_METHOD:
-        return None
-    name = recommended("vision")
-    model = HUB_MODELS[name]
-    return ModelOffer(name=name, size=model.size, licence=model.licence, source=hub_address())
 
 
 @about_router.post("/models/vision", status_code=202)
@@ -194,13 +197,6 @@ def pull_vision(state: StateParam) -> RunHandle:
     """Download the model that sees which suits this machine; the run's progress says how far."""
     ask = Ask(film="", question=recommended("vision"))
     return handle(state.pool.start(ask, kind="pull"))
-
-
-def _card(name: str) -> MethodCard:
-    kind = registry.methods.get(name)
-    # the first line of a docstring is what the class is
-    summary = (inspect.getdoc(kind) or "").split("\n")[0]
-    return MethodCard(name=name, summary=summary, roles=tuple(kind.roles), paper=str(kind.paper))
 
 
 @about_router.post("/session", status_code=204)

@@ -367,7 +367,9 @@ def export_answer(run: str, ending: str, state: StateParam, request: Request) ->
     elif ending == "html":
         text, kind = as_html(rendered, picture, link), "text/html"
     elif ending in EDITED:
-        text, kind = EDITED[ending](rendered, _fps(state, record)), "text/plain"
+        # of several films, a usual rate
+        fps = 0.0 if record.sources else state.catalog.open(record.ask.film).video.info.fps
+        text, kind = EDITED[ending](rendered, fps or 25.0), "text/plain"
     elif ending == "mp4":
         content = clip_bytes(_reel(state, record))
         return _attached(content, "video/mp4", f"reel-{record.id}.mp4")
@@ -380,13 +382,6 @@ def _attached(content: str | bytes, kind: str, name: str) -> Response:
     # never shown at our own address, where it would be a page of ours
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=kind, headers=headers)
-
-
-def _fps(state: ServerState, record: RunRecord) -> float:
-    """Frames a second of the film that was asked; of several films, a usual rate."""
-    if record.sources:
-        return 25.0
-    return state.catalog.open(record.ask.film).video.info.fps or 25.0
 
 
 def _reel(state: ServerState, record: RunRecord) -> list[tuple[Video, Segment]]:

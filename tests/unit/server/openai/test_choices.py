@@ -46,20 +46,18 @@ def test_question_and_options_are_found_exactly(prompt):
     assert asked.form == "multiple choice"
 
 
-def test_options_without_names_are_answered_in_their_words():
-    asked = read_question(f"{QUESTION}\nOptions:\n- a cup\n- a hat\n\nAnswer with a single word.")
-    assert (asked.text, asked.options, asked.labels) == (QUESTION, ("a cup", "a hat"), ())
-    assert asked.reply_text("B", "") == "a hat"
-
-
-def test_numbered_options_are_answered_by_number():
-    asked = read_question(f"{QUESTION}\n1. a cup\n2. a hat\n3. a coat")
-    assert asked.reply_text("B", "") == "2"
-
-
-def test_options_on_one_line():
-    asked = read_question(f"{QUESTION} (A) a cup (B) a hat (C) none")
-    assert (asked.text, asked.options) == (QUESTION, ("a cup", "a hat", "none"))
+@pytest.mark.parametrize(
+    ("options", "reply"),
+    [
+        ("\nOptions:\n- a cup\n- a hat\n\nAnswer with a single word.", "a hat"),
+        ("\n1. a cup\n2. a hat", "2"),
+        (" (A) a cup (B) a hat", "B"),
+    ],
+)
+def test_options_are_answered_by_their_names_or_else_in_their_words(options, reply):
+    asked = read_question(f"{QUESTION}{options}")
+    assert (asked.text, asked.options) == (QUESTION, ("a cup", "a hat"))
+    assert asked.reply_text("B", "") == reply
 
 
 def test_subtitles_that_a_prompt_brings_are_material():

@@ -7,10 +7,9 @@ import json
 import re
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from contextlib import contextmanager
 
+import httpx
 import pytest
 from unit.lab.asking import CHOICE, answered, shown
 
@@ -44,13 +43,14 @@ def client(url, name="lab/acuity=1,hallucination=0"):
 
 def post(url, body, path="/chat/completions"):
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    request = urllib.request.Request(url + path, data, {"Content-Type": "application/json"})
-    try:
-        with urllib.request.urlopen(request) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, json.loads(error.read())
+    reply = httpx.post(url + path, content=data)
+    return reply.status_code, reply.json()
+
+
+def needle():
+    """A question that one moment answers, and the frames that show it."""
+    question = next(q for q in WORLD.questions if q.kind == "needle")
+    return question, FOOTAGE.at([question.evidence[0].middle])
 
 
 PLAIN = {"messages": [{"role": "user", "content": "x"}]}
@@ -75,25 +75,23 @@ def test_through_the_server_a_model_says_what_it_says_in_the_process(url):
 
 
 def test_a_request_may_name_its_own_model(url):
-    question = next(q for q in WORLD.questions if q.kind == "needle")
+    question, frames = needle()
     blind = client(url, "lab/acuity=0")
-    assert answered(blind, question, FOOTAGE.at([question.evidence[0].middle]))[1] == 1
+    assert answered(blind, question, frames)[1] == 1
 
 
 def test_tool_calls(url):
     tool = ToolSpec(
         "retrieve", "Search.", {"type": "object", "properties": {"query": {"type": "string"}}}
     )
-    question = next(q for q in WORLD.questions if q.kind == "needle")
-    reply = client(url).complete(shown(question), Options(tools=(tool,)))
+    reply = client(url).complete(shown(needle()[0]), Options(tools=(tool,)))
     assert reply.tool_calls[0].name == "retrieve"
     assert json.loads(reply.tool_calls[0].arguments)["query"]
     assert reply.finish == "tool_calls"
 
 
 def test_models_are_listed(url):
-    with urllib.request.urlopen(f"{url}/models") as answer:
-        assert json.loads(answer.read())["data"][0]["id"] == SHARP.name
+    assert httpx.get(f"{url}/models").json()["data"][0]["id"] == SHARP.name
 
 
 @pytest.mark.parametrize(
@@ -146,8 +144,7 @@ def test_failures_come_at_their_rate_and_are_got_over():
 
 
 def test_a_server_of_one_world_does_not_know_another():
-    question = next(q for q in WORLD.questions if q.kind == "needle")
-    frames = FOOTAGE.at([question.evidence[0].middle])
+    question, frames = needle()
     with serving(SimulatedService(LabModel(acuity=1.0, world=(5, 10))).app()) as address:
         assert answered(client(address, "lab/acuity=1"), question, frames)[1] == 1
 
@@ -179,8 +176,7 @@ def test_the_command_serves_a_world_without_its_questions(tmp_path):
         line = out.readline().strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1#lab/.*world=4:10", line)
         address, _, name = line.partition("#")
-        question = next(q for q in WORLD.questions if q.kind == "needle")
-        frames = FOOTAGE.at([question.evidence[0].middle])
+        question, frames = needle()
         assert answered(client(address, name), question, frames) == (True, 3)
 
 
@@ -191,10 +187,8 @@ def test_the_command_says_where_it_serves_as_json():
 
 
 def streamed(url, body):
-    data = json.dumps({**body, "stream": True}).encode()
-    request = urllib.request.Request(f"{url}/chat/completions", data)
-    with urllib.request.urlopen(request) as answer:
-        lines = [line for line in answer.read().decode().split("\n\n") if line]
+    reply = httpx.post(f"{url}/chat/completions", json={**body, "stream": True})
+    lines = [line for line in reply.text.split("\n\n") if line]
     assert lines[-1] == "data: [DONE]"
     return [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
 
@@ -211,9 +205,8 @@ def test_a_stream_says_what_the_whole_reply_says(url):
 
 
 def test_tool_calls_are_streamed(url):
-    question = next(q for q in WORLD.questions if q.kind == "needle")
     tool = {"type": "function", "function": {"name": "retrieve", "parameters": {}}}
-    text = "".join(message.text for message in shown(question))
+    text = "".join(message.text for message in shown(needle()[0]))
     body = {"messages": [{"role": "user", "content": text}], "tools": [tool]}
     pieces = streamed(url, body)
     calls = [piece["choices"][0]["delta"].get("tool_calls") for piece in pieces]
@@ -225,13 +218,11 @@ def test_tool_calls_are_streamed(url):
 
 
 def test_one_model_is_described(url):
-    with urllib.request.urlopen(f"{url}/models/lab%2Facuity=0.5") as answer:
-        said = json.loads(answer.read())
+    said = httpx.get(f"{url}/models/lab%2Facuity=0.5").json()
     assert (said["id"], said["owned_by"]) == ("lab/acuity=0.5", "longtake")
     assert said["created"] > 0
     for name in ("lab/acuity=7", "gpt-9"):
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"{url}/models/{name}")
+        assert httpx.get(f"{url}/models/{name}").status_code == 404
 
 
 def test_a_reply_keeps_to_its_length_and_stops_at_a_word(url):
