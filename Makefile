@@ -140,6 +140,7 @@ clients: $(VENV)/.ready $(ENVIRONMENTS:%=$(CLIENTS)/%/.ready)  ## a lab film as 
 bench: $(VENV)/.ready  ## performance beside named peers, in environments of their own
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/encode.py
+	$(BIN)/python benchmarks/events_f1.py
 
 # Debian's browser, and the checker of accessibility from npm; both by name.
 tests/browser/axe.min.js:

@@ -1,10 +1,15 @@
 """How many cells of extracted tables are right.
 
+    python benchmarks/extract_cells.py --seeds 10-12 --minutes 20 --questions 20 --acuity 0.8
     python benchmarks/extract_cells.py --meetings FOLDER --model MODEL --out cells.jsonl
     python benchmarks/extract_cells.py --read cells.jsonl
 
-The first extracts from AMI meetings (as `longtake eval meetings --data FOLDER`) what their kind of
-meeting settles, as one object, and a list. The second validates the tables and prints every value
+The first uses laboratory films with a simulated model. Each film's questions with options are the
+columns of one object, their options its choices. Prints the cells, those that are null, right and
+wrong, and how many of the others cite a moment of the evidence.
+
+The second extracts from AMI meetings (as `longtake eval meetings --data FOLDER`) what their kind of
+meeting settles, as one object, and a list. The third validates the tables and prints every value
 with the words that it cites, to be judged by eye.
 """
 
@@ -12,16 +17,21 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from longtake.config import Settings
+from longtake.evals.benchmarks import LabelledQuestion, lab
 from longtake.evals.benchmarks.meetings import MeetingSource
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.extraction import extract, read_schema
 from longtake.runner.session import Session
+
+NEAR = 2.0
+"""Seconds between a cited picture and the evidence that it shows."""
+
 
 NUMBER, TRUTH, TEXT = {"type": "number"}, {"type": "boolean"}, {"type": "string"}
 ASKED = {
@@ -104,9 +114,20 @@ def show(path: Path) -> None:
     print(", ".join(f"{name} {count}" for name, count in counts.items()))
 
 
+def column(item: LabelledQuestion) -> dict[str, object]:
+    """The schema of a cell that answers a question."""
+    question = item.asked.question
+    kind = {"enum": list(question.options)} if question.options else {"type": "string"}
+    return {**kind, "description": question.text}
+
+
 def main() -> None:
     """Print the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, default in (("seeds", "10-12"), ("minutes", "20"), ("questions", "20")):
+        parser.add_argument(f"--{name}", default=default)
+    parser.add_argument("--acuity", default="0.8")
+    parser.add_argument("--method", default="auto")
     parser.add_argument("--meetings", type=Path)
     parser.add_argument("--model", default="local")
     parser.add_argument("--out", type=Path, default=Path("cells.jsonl"))
@@ -117,12 +138,42 @@ def main() -> None:
     if given.read is not None:
         show(given.read)
         return
-    names = sorted(path.stem for path in (given.meetings / "qmsum").rglob("*.json"))
-    work = partial(settled, given.meetings, given.model)
-    with given.out.open("w", encoding="utf-8") as file, ProcessPoolExecutor(given.parallel) as pool:
-        for tables in pool.map(work, given.only or names):
-            file.writelines(f"{json.dumps(table)}\n" for table in tables)
-            file.flush()
+    if given.meetings is not None:
+        names = sorted(path.stem for path in (given.meetings / "qmsum").rglob("*.json"))
+        work = partial(settled, given.meetings, given.model)
+        with (
+            given.out.open("w", encoding="utf-8") as file,
+            ProcessPoolExecutor(given.parallel) as pool,
+        ):
+            for tables in pool.map(work, given.only or names):
+                file.writelines(f"{json.dumps(table)}\n" for table in tables)
+                file.flush()
+        return
+    options = {name: getattr(given, name) for name in ("seeds", "minutes", "questions")}
+    benchmark = lab.load(Path(), options)
+    films: dict[str, list[LabelledQuestion]] = defaultdict(list)
+    for item in benchmark.items:
+        films[item.asked.video].append(item)
+    counts = Counter[str]()
+    for video, items in films.items():
+        columns = {f"column{number}": column(item) for number, item in enumerate(items)}
+        schema = read_schema({"type": "object", "properties": columns})
+        session = Session(Settings(), ModelAssignment((f"lab/acuity={given.acuity}",)))
+        table = extract(benchmark.source.footage(video), schema, session, given.method)
+        for item, cell in zip(items, table.rows[0].values(), strict=True):
+            question = item.asked.question
+            right = item.label
+            if question.options:
+                right = question.options[question.letters.index(item.label)]
+            counts["cells"] += 1
+            if cell.value is None or cell.evidence is None:
+                counts["null"] += 1
+                continue
+            counts["right" if cell.value == right else "wrong"] += 1
+            start = cell.evidence.segment.start
+            near = any(each.start - NEAR <= start <= each.end + NEAR for each in item.evidence)
+            counts["cited in the evidence"] += near
+    print(", ".join(f"{name} {count}" for name, count in counts.items()))
 
 
 if __name__ == "__main__":

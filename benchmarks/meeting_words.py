@@ -1,10 +1,18 @@
-"""Occurrences and speakers in AMI meetings, without a model.
+"""Occurrences and speakers in AMI meetings, and occurrences in laboratory films, without a model.
 
     python benchmarks/meeting_words.py FOLDER [SEED]    # as `longtake eval meetings --data FOLDER`
+    python benchmarks/meeting_words.py --moments MODEL  # with a model, laboratory films only
 
 Occurrences: 100 phrases of one to three words that a meeting holds twice or more, half of them
 asked for in another form of their last word, in lines of at most six words, as subtitles have them.
 The truth comes from the uncut turns of each speaker, by the endings of English words and a list.
+
+Laboratory films: ``List every time that … is mentioned.`` for the twelve most frequent words of
+each of three films of 20 minutes; the truth is every such word, in any form, that is said or
+written there.
+
+With a model: ``List every moment when a price is told.`` and the like on the same films, where no
+word is named; the model reads everything, small or not.
 
 Speakers: the questions of ``meetings_who.tsv``, written by hand about lines that were drawn at
 random and say something; the speaker of the line is the truth. Meetings of the teams ES are those
@@ -21,11 +29,16 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from longtake.algorithms.lexical import STOP
+from longtake.agents.run import Run
+from longtake.algorithms.lexical import STOP, content_words
 from longtake.algorithms.passages import NEAR, occurrences
 from longtake.algorithms.speakers import by_speaker, speaker
+from longtake.config import Settings
+from longtake.evals.benchmarks import lab
 from longtake.evals.benchmarks.meetings import MeetingSource
-from longtake.methods.lookup.method import CROWDED, who
+from longtake.methods.lookup.method import CROWDED, Lookup, read, who
+from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 from longtake.types import Line, Question, Segment
 
 WORD = re.compile(r"(?<!')[a-z]+(?:'[a-z]+)?")
@@ -138,6 +151,64 @@ def count_phrases(source: MeetingSource, meetings: list[str]) -> None:
     print(f"phrases: {right} of 100 right, {occurred} occurrences, {crossing} across lines")
 
 
+def list_in_lab() -> None:
+    """Print how many of the listed moments are right, and how many are missing."""
+    counts: Counter[str] = Counter()
+    benchmark = lab.load(Path(), {"seeds": "10-12", "minutes": "20", "questions": "4"})
+    for video in sorted({item.asked.video for item in benchmark.items}):
+        footage = benchmark.source.footage(video)
+        lines = [("speech", line) for line in footage.speech()]
+        lines += [("onscreen", line) for line in footage.onscreen()]
+        found = [word for _, line in lines for word in content_words(line.text)]
+        usual = Counter(word for word in found if len(word) > 3 and word.isalpha())
+        for word, _ in usual.most_common(12):
+            question = Question(f"List every time that {word} is mentioned.")
+            answer = Lookup().answer(footage, question, Run({}))
+            pattern = re.compile(rf"\b{word}(?:s|es|ed|d|ing)?\b", re.IGNORECASE)
+            left = [(source, one) for source, one in lines for _ in pattern.findall(one.text)]
+            for cited in answer.evidence:
+                fitting = [
+                    (source, one)
+                    for source, one in left
+                    if source == cited.source and one.segment.overlap(cited.segment) > 0
+                ]
+                counts["right" if fitting else "wrong"] += 1
+                if fitting:
+                    left.remove(fitting[0])
+            counts["missing"] += len(left)
+            counts["says what was not looked at"] += "pictures not looked at" in answer.text
+    print(f"laboratory films: {dict(counts)}")
+
+
+MOMENTS = {
+    "somebody tells a price": "costs",
+    "somebody tells who owns something": "belongs",
+    "somebody tells a weight": "weighs",
+    "somebody tells when something leaves": "leaves",
+}
+"""Moments that narrators of laboratory films have, and the word that each of them holds."""
+
+
+def moments_in_lab(model: str) -> None:
+    """Print how many of the moments that a model names are such, and how many are missing."""
+    counts: Counter[str] = Counter()
+    benchmark = lab.load(Path(), {"seeds": "10-12", "minutes": "20", "questions": "4"})
+    session = Session(Settings(), ModelAssignment((model,)))
+    for video in sorted({item.asked.video for item in benchmark.items}):
+        footage = benchmark.source.footage(video)
+        for moment, word in MOMENTS.items():
+            question = Question(f"List every moment when {moment}.")
+            # small models are not asked by `answer`
+            passages = read(footage, None)
+            answer = Lookup().moments(footage, question, passages, None, session.reader())
+            right = sum(word in cited.text for cited in answer.evidence)
+            counts["right"] += right
+            counts["wrong"] += len(answer.evidence) - right
+            counts["missing"] += sum(word in line.text for line in footage.speech()) - right
+            counts["says what was not looked at"] += "pictures not looked at" in answer.text
+    print(f"moments in laboratory films: {dict(counts)}")
+
+
 def ask_who(source: MeetingSource) -> None:
     """Print how many speakers are right, wrong or unknown, by whether another's line overlaps."""
     outcomes: Counter[tuple[str, str, str]] = Counter()
@@ -163,9 +234,13 @@ def ask_who(source: MeetingSource) -> None:
 
 def main() -> None:
     """Print all."""
+    if sys.argv[1] == "--moments":
+        moments_in_lab(sys.argv[2])
+        return
     folder = Path(sys.argv[1])
     source = MeetingSource(folder)
     count_phrases(source, sorted(path.stem for path in (folder / "qmsum").rglob("*.json")))
+    list_in_lab()
     ask_who(source)
 
 
