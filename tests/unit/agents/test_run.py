@@ -1,6 +1,6 @@
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from support.footages import TestFootage
@@ -22,33 +22,25 @@ from longtake.types import Answer, Question
 HELLO = [say("user", "Hello?")]
 
 
-def test_roles_and_team_share_one_budget() -> None:
+@pytest.mark.parametrize("best", [Answer("C", reason="so far"), None])
+def test_roles_and_team_share_one_budget_and_the_best_answer_is_kept(best) -> None:
     llm = ScriptedChat(lambda *_: "ok", card=Card("a"))
     member = ScriptedChat(lambda *_: "ok", card=Card("b"))
     run = Run({"llm": llm}, team=[Agent("reader", member)], budget=BudgetSettings(calls=2))
     run["llm"].complete(HELLO, Options())
-    run.propose(Answer("C", reason="so far"))
+    if best:
+        run.propose(best)
     run.team[0].chat.complete(HELLO, Options())
     with pytest.raises(BudgetSpent) as raised:
         run["llm"].complete(HELLO, Options())
-    assert settle(raised.value) == Answer("C", reason="so far", status="budget_spent")
+    assert settle(raised.value) == replace(best or Answer(), status="budget_spent")
     assert run.usage.calls == 2
     assert run.names == {"llm": "a", "team.reader": "b"}
 
 
-def test_a_budget_spent_before_any_answer_says_so_too() -> None:
-    run = Run({"llm": ScriptedChat(["ok"])}, budget=BudgetSettings(calls=1))
-    run["llm"].complete(HELLO, Options())
-    with pytest.raises(BudgetSpent) as raised:
-        run["llm"].complete(HELLO, Options())
-    assert settle(raised.value) == Answer(status="budget_spent")
-
-
 def test_a_cost_budget_with_an_unknown_price_is_refused_at_the_start() -> None:
-    unknown, free = (
-        ScriptedChat([], card=Card("cloud")),
-        ScriptedChat([], card=Card("here", price=HERE)),
-    )
+    unknown = ScriptedChat([], card=Card("cloud"))
+    free = ScriptedChat([], card=Card("here", price=HERE))
     with pytest.raises(ConfigError, match="the price of cloud is unknown"):
         Run({"llm": free, "vlm": unknown}, budget=BudgetSettings(cost=1.0))
     Run({"llm": free}, budget=BudgetSettings(cost=1.0))
@@ -134,25 +126,19 @@ ACTS = [native, loop, side_by_side, no_time]
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_the_time_limit_ends_whatever_is_going_on(act):
-    method = Slow(act)
-    chat = ScriptedChat(lambda *_: "ok")
-    run = Run({"llm": chat}, budget=BudgetSettings(seconds=0.5))
-    seconds, answer = seconds_of(method, run)
-    assert seconds < PATIENCE
-    assert (answer.choice, answer.status) == ("A", "budget_spent")
-    assert method.ended.wait(PATIENCE)  # what was left behind ends by itself
-
-
-@pytest.mark.parametrize("act", ACTS)
-def test_cancelling_from_another_thread_keeps_the_best_answer(act):
+@pytest.mark.parametrize("status", ["budget_spent", "cancelled"])
+def test_the_time_limit_or_another_thread_ends_whatever_is_going_on(act, status):
     method, stop = Slow(act), Stop()
-    run = Run({"llm": ScriptedChat(lambda *_: "ok")}, stop=stop)
-    cancel_once_begun(method, stop)
+    chats = {"llm": ScriptedChat(lambda *_: "ok")}
+    if status == "cancelled":
+        run = Run(chats, stop=stop)
+        cancel_once_begun(method, stop)
+    else:
+        run = Run(chats, budget=BudgetSettings(seconds=0.5))
     seconds, answer = seconds_of(method, run)
     assert seconds < PATIENCE
-    assert (answer.choice, answer.status) == ("A", "cancelled")
-    assert method.ended.wait(PATIENCE)
+    assert (answer.choice, answer.status) == ("A", status)
+    assert method.ended.wait(PATIENCE)  # what was left behind ends by itself
 
 
 def test_a_run_within_cancelled_work_is_cancelled_too():
@@ -199,6 +185,8 @@ def test_results_come_in_the_order_of_the_items() -> None:
         return number * number
 
     assert fanout(act, range(8), limit=4) == [number * number for number in range(8)]
+    assert fanout(str, []) == []
+    assert fanout(str, [1]) == ["1"]
 
 
 def test_no_more_than_the_limit_at_once() -> None:
@@ -259,8 +247,3 @@ def test_a_failure_outside_ends_the_work_inside() -> None:
     with pytest.raises(ValueError, match="outside"):
         fanout(act, range(2), limit=2)
     assert ended == [Cancelled, Cancelled]
-
-
-def test_nothing_and_one() -> None:
-    assert fanout(str, []) == []
-    assert fanout(str, [1]) == ["1"]

@@ -16,25 +16,23 @@ def test_one_moment_in_many_spellings(start):
     assert read_stretch(start, "00:04:00", HOUR).segment == Segment(201, 240)
 
 
-def test_reversed_times_are_turned_round():
-    read = read_stretch("00:05:00", "00:04:00", HOUR)
-    assert read.segment == Segment(240, 300)
-    assert "wrong way round" in read.repaired
-
-
-def test_minutes_written_as_hours():
-    read = read_stretch("03:21:00", "03:41:00", HOUR)
-    assert read.segment == Segment(201, 221)
-    assert "hours" in read.repaired
-    assert read_stretch("01:00:00", "01:30:00", 3 * HOUR).segment == Segment(
-        3600, 5400
-    )  # possible as it stands
+@pytest.mark.parametrize(
+    ("start", "end", "seconds", "repaired"),
+    [
+        ("00:05:00", "00:04:00", (240, 300), "wrong way round"),
+        ("03:21:00", "03:41:00", (201, 221), "hours"),
+        ("00:59:00", "01:10:30", (3540, 3600), "ends at 01:00:00"),
+    ],
+)
+def test_repairs(start, end, seconds, repaired):
+    read = read_stretch(start, end, HOUR)
+    assert read.segment == Segment(*seconds)
+    assert repaired in read.repaired
+    # possible as it stands
+    assert read_stretch("01:00:00", "01:30:00", 3 * HOUR).segment == Segment(3600, 5400)
 
 
 def test_beyond_the_end():
-    read = read_stretch("00:59:00", "01:10:30", HOUR)
-    assert read.segment == Segment(3540, 3600)
-    assert "ends at 01:00:00" in read.repaired
     with pytest.raises(ToolError, match="beyond the end: the film is 01:00:00 long"):
         read_stretch("02:00:05", "02:10:10", HOUR)
 

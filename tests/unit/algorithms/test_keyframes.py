@@ -9,19 +9,17 @@ from longtake.algorithms.question_kinds import COUNTING, HEARING, ORDER, READING
 from longtake.algorithms.scene_graph import FrameRule
 
 
-def apart(count):
-    """Frames with nothing in common."""
-    return np.eye(count, dtype=np.float32)
-
-
-def test_uniform_frames_then_four_of_each_package():
-    chosen = FrameRule()(apart(100), [(50, 60), (20, 24)], np.zeros(100), count=10, uniform=2)
-    assert chosen == [0, 20, 21, 22, 23, 50, 53, 56, 59, 99]
-
-
-def test_frames_of_the_best_packages_come_first():
-    chosen = FrameRule()(apart(100), [(50, 60), (20, 24)], np.zeros(100), count=5, uniform=1)
-    assert chosen == [49, 50, 53, 56, 59]
+@pytest.mark.parametrize(
+    ("count", "uniform", "chosen"),
+    [
+        (10, 2, [0, 20, 21, 22, 23, 50, 53, 56, 59, 99]),
+        (5, 1, [49, 50, 53, 56, 59]),  # frames of the best package come first
+    ],
+)
+def test_uniform_frames_then_four_of_each_package(count, uniform, chosen):
+    apart = np.eye(100, dtype=np.float32)  # nothing in common
+    packages = [(50, 60), (20, 24)]
+    assert FrameRule()(apart, packages, np.zeros(100), count=count, uniform=uniform) == chosen
 
 
 def test_near_duplicates_are_skipped_then_admitted_up_to_the_relaxed_limit():
