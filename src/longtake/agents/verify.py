@@ -29,7 +29,7 @@ from longtake.agents.run import Run
 from longtake.algorithms import lexical, passages
 from longtake.algorithms.evidence import contradicts, disagreements, is_instruction
 from longtake.algorithms.passages import SURE
-from longtake.algorithms.question_kinds import search_kind
+from longtake.algorithms.question_kinds import asks_about_words
 from longtake.algorithms.scope import scope
 from longtake.errors import BudgetSpent, ModelError
 from longtake.footage.look import captioned, likeness
@@ -556,9 +556,9 @@ def with_nearest_frames(answer: Answer, footage: Footage, question: Question) ->
     Not where the question is about words, nor where the film has yet to be indexed for it.
     """
     about = " ".join(lexical.content_words(question.text))
-    about_words = search_kind(question.text) in ("reading", "hearing")
-    can_search = "pictures" in footage.has and footage.indexed
-    if answer.status != "abstained" or not about or about_words or not can_search:
+    if answer.status != "abstained" or not about or asks_about_words(question.text):
+        return answer
+    if "pictures" not in footage.has or not footage.indexed:
         return answer
     cosines = np.asarray(footage.embeddings() @ footage.encode([about])[0], np.float32)
     peaks = _peaks(cosines, footage, None)[:NEAREST]

@@ -14,6 +14,7 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from longtake.algorithms import lexical, passages
+from longtake.algorithms.lexical import NUMBERS, SCALES
 from longtake.algorithms.question_kinds import answer_type, negated
 
 SAME = 0.6
@@ -25,12 +26,6 @@ HELD = 0.6
 
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[.,!?;:]")
 _ENDS = frozenset(".!?;")
-_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
-_UNITS += " fifteen sixteen seventeen eighteen nineteen"
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_NUMBERS = {word: value for value, word in enumerate(_UNITS.split())}
-_NUMBERS |= {word: 10 * value for value, word in enumerate(_TENS.split(), start=2)}
-_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 # these agree with a number, but mostly mean something else: "the second one", "no idea"
 _LOOSE = {word: value for value, word in enumerate(_ORDINALS.split(), start=1)}
@@ -277,7 +272,7 @@ def _number_runs(tokens: Sequence[str]) -> list[tuple[int, int]]:
         while end < len(tokens) and _is_number(tokens[end]):
             end += 1
             if tokens[end : end + 1] == ["and"] and _is_number((tokens[end + 1 :] or [""])[0]):
-                end += tokens[end - 1].lower() in _SCALES
+                end += tokens[end - 1].lower() in SCALES
         if end > start:
             runs.append((start, end))
         start = max(end, start + 1)
@@ -286,7 +281,7 @@ def _number_runs(tokens: Sequence[str]) -> list[tuple[int, int]]:
 
 def _is_number(token: str) -> bool:
     word = token.lower()
-    return token[:1].isdigit() or word in _NUMBERS or word in _SCALES
+    return token[:1].isdigit() or word in NUMBERS or word in SCALES
 
 
 def _values(words: Sequence[str]) -> list[str]:
@@ -295,17 +290,17 @@ def _values(words: Sequence[str]) -> list[str]:
     spelt = [word for word in words if not word[0].isdigit() and word != "and"]
     if not spelt:
         return [part for word in digits for part in _parts(word)]
-    if not digits and len(spelt) > 1 and all(_NUMBERS.get(word, 99) < 10 for word in spelt):
-        return ["".join(str(_NUMBERS[word]) for word in spelt)]  # "four four seven one"
+    if not digits and len(spelt) > 1 and all(NUMBERS.get(word, 99) < 10 for word in spelt):
+        return ["".join(str(NUMBERS[word]) for word in spelt)]  # "four four seven one"
     total, current = 0.0, 0.0
     for word in words:
-        if word in _SCALES:
-            scale = _SCALES[word]
+        if word in SCALES:
+            scale = SCALES[word]
             current = max(current, 1) * scale
             if scale > 100:
                 total, current = total + current, 0.0
         elif word != "and":
-            value = float(_NUMBERS[word]) if word in _NUMBERS else float(_parts(word)[0])
+            value = float(NUMBERS[word]) if word in NUMBERS else float(_parts(word)[0])
             # "nineteen eighty-four"
             current = 100 * current + value if value >= 10 <= current < 100 else current + value
     return [f"{total + current:.15g}"]
@@ -329,7 +324,7 @@ def _agreeing(text: str) -> frozenset[str]:
 def _forms(run: Sequence[str]) -> frozenset[str]:
     """The numbers that a run may mean: "twelve fifty" is 1250, 12.5, or 12 and 50."""
     known = set(_values(run))
-    known |= {str(_NUMBERS[word]) for word in run if word in _NUMBERS}
+    known |= {str(NUMBERS[word]) for word in run if word in NUMBERS}
     parts = [part for word in run if word[0].isdigit() for part in _parts(word)]
     known.update(["".join(parts), *parts])
     for value in list(known):

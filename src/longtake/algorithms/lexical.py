@@ -46,6 +46,14 @@ STOP = frozenset(
     )
 )
 """Words without content; the last ones occur in most questions about films."""
+_ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+_ONES += " fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBERS = {word: value for value, word in enumerate(_ONES.split())}
+NUMBERS |= {word: 10 * value for value, word in enumerate(_TENS.split(), start=2)}
+"""Numbers in words …"""
+SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+"""… and what they are multiplied by."""
 
 
 def untimed(text: str) -> str:

@@ -5,14 +5,13 @@
 - :func:`mentioned` gives the words whose moments or occurrences are asked for;
 - :func:`answer_type` tells what the answer must be (a number, a colour, a name), and :func:`holds`,
   whether a text has one;
-- :func:`search_kind` tells how hard an answer is to find; calibrations are fitted by it;
+- :func:`asks_about_words` tells whether it is about what is said or written;
 - :func:`negated` tells whether the option that does *not* hold is asked for.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Literal
 
 from longtake.algorithms import lexical
@@ -45,28 +44,16 @@ WHOLE = re.compile(
 )
 # "Who leaves?" asks for one thing; "the man who leaves" must be found before the rest
 NESTED = re.compile(r"(?<=\w )(?:who|whom|whose|that|which|where)\b", re.IGNORECASE)
-STRETCH = _words("minutes?", "at the (?:beginning|start|end)", "half")
-SEARCH_KINDS = {
-    "counting": COUNTING,
-    "whole": WHOLE,
-    "stretch": STRETCH,
-    "reading": READING,
-    "hearing": HEARING,
-    "order": ORDER,
-    "nested": NESTED,
-}
-"""How an answer has to be searched for; the first that matches counts (:func:`search_kind`)."""
-PLAIN = "plain"
-"""The search kind of all other questions."""
 
 
-@lru_cache(maxsize=1024)
-def search_kind(text: str) -> str:
-    """How an answer has to be searched for, :data:`PLAIN` if none of :data:`SEARCH_KINDS` fits."""
-    for name, pattern in SEARCH_KINDS.items():
-        if pattern.search(text):
-            return name
-    return PLAIN
+def asks_about_speech(text: str) -> bool:
+    """Whether a question is about what is said, and not about what is written."""
+    return HEARING.search(text) is not None and READING.search(text) is None
+
+
+def asks_about_words(text: str) -> bool:
+    """Whether a question is about what is said or written."""
+    return (HEARING.search(text) or READING.search(text)) is not None
 
 
 # "which" must come first: "Why does the man not eat?" asks for what is so
@@ -263,8 +250,7 @@ _ANSWER_TYPES: dict[AnswerType, re.Pattern[str]] = {
     ),
 }
 _NUMBER = re.compile(
-    r"\d|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen"
-    r"|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion"
+    rf"\d|\b(?:{'|'.join([*lexical.NUMBERS, *lexical.SCALES])}"
     r"|dozens?|half|once|twice|none|nothing|nobody|free|no)\b",
     re.IGNORECASE,
 )

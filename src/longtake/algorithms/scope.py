@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from longtake._util.timecode import SHORT_CLOCK, parse_time
+from longtake.algorithms.lexical import NUMBERS
 from longtake.types import Segment
 
 END_SHARE = 0.25
@@ -19,8 +20,7 @@ END_SHARE = 0.25
 _FILM = r"(?:video|film|movie|clip|footage|recording|episode|vlog|show|trailer|documentary)"
 # "of the video", or no "of" at all
 _OF_FILM = rf"(?:\s+of\s+(?:the|this)\s+(?:\w+\s+)?{_FILM}\b|(?!\s+of\b))"
-_NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-_COUNT = rf"(?P<count>\d+(?:\.\d+)?|{'|'.join(_NUMBERS)}|a\s+few|few)"
+_COUNT = rf"(?P<count>\d+(?:\.\d+)?|{'|'.join(NUMBERS)}|a\s+few|few)"
 _UNIT = r"(?P<unit>second|sec|minute|min|hour)s?"
 _PAST = r"\b(?:(?P<past>after|before)\s+(?:the\s+)?)?"
 _PARTS = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4}
@@ -55,8 +55,8 @@ def clipped(blocks: list[Segment], within: Segment | None) -> list[Segment]:
 
 def _number(text: str) -> float:
     text = text.lower()
-    if text in _NUMBERS:
-        return _NUMBERS.index(text) + 1.0
+    if text in NUMBERS:
+        return float(NUMBERS[text])
     return 3.0 if text.endswith("few") else float(text)  # "few" or "a few"
 
 

@@ -25,7 +25,7 @@ from longtake import registry
 from longtake.agents.calibration import Vote, find, fits_from, footage_kind, leader, vote_of
 from longtake.agents.run import Run, StageRun
 from longtake.agents.verify import Checked, check
-from longtake.algorithms.question_kinds import asks_for_words, search_kind
+from longtake.algorithms.question_kinds import asks_about_speech, asks_for_words
 from longtake.errors import BudgetSpent, LongtakeError, ModelError
 from longtake.footage.protocol import Footage
 from longtake.llm.capabilities import capabilities_of
@@ -225,7 +225,7 @@ class Cascade:
         if self.run.checks and not vote.supported:
             return ""
         looks = ["vlm" in self.settings.method(key).roles for key in (vote.stage, *self.left)]
-        if looks[0] or not any(looks) or search_kind(self.question.text) == "hearing":
+        if looks[0] or not any(looks) or asks_about_speech(self.question.text):
             return "the answer is supported" if vote.supported else "answers are not checked"
         return ""
 
