@@ -13,7 +13,7 @@ import atheris
 
 # what is imported in this block reports its coverage
 with atheris.instrument_imports(include=["longtake"]):
-    from attack.texts import TARGETS, attempt
+    from attack.texts import TARGETS, attempt, keep
 
 LARGEST = 4096
 """Bytes; long inputs are the business of ``texts.py``."""
@@ -35,7 +35,7 @@ def main(name: str, seconds: int, seed: int, crashes: Path) -> None:
         files[victim] = data[1:]
         why = attempt(target, files)
         if why:
-            _keep(crashes, name, seed, files, why)
+            keep(crashes / f"{name}-guided-{seed}.json", name, files, why)
             raise RuntimeError(why)
 
     options = (f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={LARGEST}", "-timeout=20")
@@ -54,16 +54,6 @@ def _dictionary(words: tuple[str, ...]) -> str:
         if word:
             lines.append(f'"{spelt}"')
     return "\n".join(lines) + "\n"
-
-
-def _keep(crashes: Path, name: str, seed: int, files: dict[str, bytes], why: str) -> None:
-    import json
-
-    crashes.mkdir(exist_ok=True)
-    plain = {file: data.decode("latin-1") for file, data in files.items()}
-    case = crashes / f"{name}-guided-{seed}.json"
-    case.write_text(json.dumps({"target": name, "files": plain, "why": why}))
-    print(f"found: {case}\n{why[-500:]}", flush=True)
 
 
 if __name__ == "__main__":

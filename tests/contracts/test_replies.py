@@ -187,41 +187,13 @@ OTHERS: list[tuple[str, type[BaseModel], Any]] = [
     # lists of objects
     ('{"missing": null}', Wishes, {"missing": []}),
     ('{"missing": []}', Wishes, {"missing": []}),
-    (
-        '{"missing": {"segment": 3, "description": "a dog"}}',
-        Wishes,
-        ONE_DOG,
-    ),
-    (
-        '[{"segment": 3, "description": "a dog"}]',
-        Wishes,
-        ONE_DOG,
-    ),
-    (
-        'Here:\n```json\n[{"segment": 3, "description": "a dog"}]\n```',
-        Wishes,
-        ONE_DOG,
-    ),
-    (
-        '{"frames": [{"segment": "3", "description": "a dog"}]}',
-        Wishes,
-        ONE_DOG,
-    ),
-    (
-        '{"missing": [{"segment": "Segment 3", "description": "a dog"}]}',
-        Wishes,
-        ONE_DOG,
-    ),
-    (
-        '{"missing": [{"segment": "3-4", "description": "a dog"}]}',
-        Wishes,
-        ONE_DOG,
-    ),
-    (
-        '{"missing": [{"segment": 3-4, "description": "a dog"}]}',
-        Wishes,
-        ONE_DOG,
-    ),
+    ('{"missing": {"segment": 3, "description": "a dog"}}', Wishes, ONE_DOG),
+    ('[{"segment": 3, "description": "a dog"}]', Wishes, ONE_DOG),
+    ('Here:\n```json\n[{"segment": 3, "description": "a dog"}]\n```', Wishes, ONE_DOG),
+    ('{"frames": [{"segment": "3", "description": "a dog"}]}', Wishes, ONE_DOG),
+    ('{"missing": [{"segment": "Segment 3", "description": "a dog"}]}', Wishes, ONE_DOG),
+    ('{"missing": [{"segment": "3-4", "description": "a dog"}]}', Wishes, ONE_DOG),
+    ('{"missing": [{"segment": 3-4, "description": "a dog"}]}', Wishes, ONE_DOG),
     ('{"missing": [{"segment": "00:12:00", "description": "a dog"}]}', Wishes, None),
     (
         '{"missing": [{"segment": null, "description": "a cat"},'
@@ -229,11 +201,7 @@ OTHERS: list[tuple[str, type[BaseModel], Any]] = [
         Wishes,
         ONE_DOG,
     ),
-    (
-        '{"missing": ["Segment 3: a dog"]}',
-        Wishes,
-        ONE_DOG,
-    ),
+    ('{"missing": ["Segment 3: a dog"]}', Wishes, ONE_DOG),
     ("3 | a dog", Wishes, ONE_DOG),
     (
         "missing:\n  - segment: 3\n    description: a dog",

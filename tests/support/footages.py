@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from longtake.algorithms import sampling
 from longtake.footage.plain import PlainFootage
 from longtake.types import Frame, Line
 
@@ -46,9 +45,6 @@ class TestFootage(PlainFootage):
     def at(self, times, *, width=None):
         self.shown += list(times)
         return [Frame(float(t), np.full((36, 64, 3), int(t) % 256, np.uint8)) for t in times]
-
-    def uniform(self, n, *, within=None, width=None):
-        return self.at(self.times[sampling.uniform(len(self.times), n)].tolist())
 
     def embeddings(self):
         rows = np.zeros((len(self.times), len(self._words) + 1), np.float32)

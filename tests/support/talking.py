@@ -52,14 +52,8 @@ class Team:
         mute: Sequence[str] = (),
         decision: str = "",
     ) -> None:
-        self._answers, self._scores, self._groups, self._whole, self._mute = (
-            answers,
-            scores,
-            groups,
-            whole,
-            mute,
-        )
-        self._decision = decision
+        self._answers, self._scores, self._groups = answers, scores, groups
+        self._whole, self._mute, self._decision = whole, mute, decision
         self._lock = threading.Lock()
         self._round = dict.fromkeys(answers, 0)
         self.asked: list[tuple[str, str, str]] = []
@@ -112,28 +106,24 @@ class Team:
                 field: asked[field]["description"].removeprefix("score of ") for field in fields
             }
             return json.dumps({field: self._scores[name][who] for field, who in judged.items()})
+        if prompt == "lvagent/decide":
+            return json.dumps({fields[0]: self._decision})
+        first, again = f"{name} looks for a dog", f"{name} looks for a car"
+        said = re.findall(r"\w+ says .* in round \d", text)
         replies = {
-            "a4vl/clue": {"clue": f"{name} looks for a dog"},
-            "a4vl/refine": {"clue": f"{name} looks for a car"},
-            "a4vl/reason": {
+            "clue": {"clue": first},
+            "refine": {"clue": again},
+            "reason": {
                 "reason": f"{name} says {self._answers[name][number - 1]} in round {number}"
             },
-            "a4vl/gate": {"whole_video": self._whole},
-            "a4vl/summarise": {
-                "explanation": "in short: "
-                + "; ".join(re.findall(r"\w+ says .* in round \d", text))
-            },
-            "lvagent/gate": {"whole_video": self._whole},
-            "lvagent/key": {"key_information": f"{name} looks for a dog"},
-            "lvagent/key_again": {"key_information": f"{name} looks for a car"},
-            "lvagent/reason": {
-                "reason": f"{name} says {self._answers[name][number - 1]} in round {number}"
-            },
-            "lvagent/decide": {fields[0]: self._decision},
-            "shared/same_meaning": {
-                "groups": (self._groups or [])[: 1 + text.count("\n2: ") + text.count("\n3: ")]
+            "gate": {"whole_video": self._whole},
+            "summarise": {"explanation": "in short: " + "; ".join(said)},
+            "key": {"key_information": first},
+            "key_again": {"key_information": again},
+            "same_meaning": {
+                "groups": (self._groups or [])[: 1 + len(re.findall("\n[23]: ", text))]
             },
         }
-        reply = replies[prompt]
+        reply = replies[prompt.partition("/")[2]]
         assert list(reply) == fields, f"{prompt} is answered with {fields}"
         return json.dumps(reply)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.footages import TestFootage
+from support.listening import listening
 
 from longtake.agents.calibration import Vote, fits_from, leader
 from longtake.agents.run import Run, settle
@@ -10,13 +11,11 @@ from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, ModelError
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card
-from longtake.methods.auto.method import Auto, frames_of, obstacle
-from longtake.methods.base import FULL, SMALL, name_of
+from longtake.methods.auto.method import Auto, obstacle
+from longtake.methods.base import FULL, SMALL
 from longtake.methods.baselines.method import closest_moments, in_turns
 from longtake.methods.lookup.method import Lookup
 from longtake.runner.session import Session, solve
-from longtake.tracing.events import Stream
-from longtake.tracing.sinks import Recorder
 from longtake.types import Answer, Line, Question, Segment
 
 QUESTION = Question("Who leaves?", ("a", "b", "c", "d"))
@@ -49,18 +48,13 @@ class Captioned(TestFootage):
 def cascade(*names, fits=None, footage=None, budget=None, **fields):
     method = Auto(stages=tuple(map(stage, names)), calibration=fits or fitted(), **fields)
     run = Run({"llm": ScriptedChat(lambda *_: "said")}, budget=budget)
-    recorder = Recorder()
-    with Stream(recorder).active():
+    with listening() as heard:
         result = solve(method, footage or TestFootage(20), QUESTION, run)
-    return result.answer, noted(recorder)
+    return result.answer, heard
 
 
-def noted(recorder):
-    return [(event.label, event.data) for event in recorder.trace.events if event.kind == "noted"]
-
-
-def told(notes, label):
-    return [data for name, data in notes if name == label]
+def told(heard, label):
+    return [noted.data for noted in heard.notes(label)]
 
 
 def test_it_stops_at_the_fitted_probability():
@@ -112,12 +106,11 @@ def test_it_stops_at_a_supported_answer_and_words_alone_are_confirmed_by_a_look(
     asked, names, choice, stages
 ):
     chat = ScriptedChat(lambda *_: "said", card=Card("scripted", vision=True))
-    recorder = Recorder()
-    method = Auto(stages=tuple(map(stage, names)))
-    with Stream(recorder).active():
-        question, run = Question(asked, QUESTION.options), Run({"llm": chat, "vlm": chat})
+    method, question = Auto(stages=tuple(map(stage, names))), Question(asked, QUESTION.options)
+    with listening() as heard:
+        run = Run({"llm": chat, "vlm": chat})
         answer = solve(method, TestFootage(20), question, run, check=True).answer
-    assert (answer.choice, len(told(noted(recorder), "stage"))) == (choice, stages)
+    assert (answer.choice, len(told(heard, "stage"))) == (choice, stages)
     assert answer.confidence is None
 
 
@@ -126,13 +119,8 @@ def test_without_a_fit_the_latest_supported_vote_leads_and_with_one_the_likelies
     assert leader(votes, QUESTION, None) == (1, None)
     assert leader(votes[2:], QUESTION, None) == (0, None)
     words = [Vote("a", text="the green cup"), Vote("b", text="a lamp"), Vote("c", text="Green cup")]
-    fit = shipped_like({"agreeing": 2.0})
+    (fit,) = fits_from(fitted(weights={"agreeing": 2.0}), "test")
     assert leader(words, Question("What is it?"), fit) == (2, pytest.approx(0.88, abs=0.01))
-
-
-def shipped_like(weights):
-    (fit,) = fits_from(fitted(weights=weights), "test")
-    return fit
 
 
 def test_stages_that_cannot_run_or_fail_are_passed_over_with_an_event():
@@ -154,21 +142,18 @@ def test_without_any_answer_it_abstains_or_raises_what_went_wrong():
 def test_a_model_that_is_gone_is_not_asked_again_by_every_stage():
     method = Auto(stages=tuple(map(stage, ("Silent", "Unsure", "Sure"))))
     chat = ScriptedChat(lambda *_: ModelError("scripted", "unavailable", "nobody answers"))
-    recorder = Recorder()
-    with Stream(recorder).active(), pytest.raises(ModelError, match="nobody answers"):
+    with listening() as heard, pytest.raises(ModelError, match="nobody answers"):
         solve(method, TestFootage(20), QUESTION, Run({"llm": chat}), check=False)
     assert len(chat.asked) == 1
-    skipped = told(noted(recorder), "stage_skipped")
-    assert [data["why"] for data in skipped] == ["scripted is unavailable"]
+    assert [data["why"] for data in told(heard, "stage_skipped")] == ["scripted is unavailable"]
 
 
-def test_a_leader_that_a_budget_keeps_from_improving_is_no_answer_cut_short():
+@pytest.mark.parametrize("complete", [False, True])
+def test_a_leader_that_a_budget_keeps_from_improving_is_no_answer_cut_short(complete):
     run = Run({"llm": ScriptedChat(lambda *_: "said")})
-    run.propose(Answer("A"))
-    assert settle(BudgetSpent("calls", "1", run.ledger.best)).status == "budget_spent"
-    run.propose(Answer("A"), complete=True)
-    complete = BudgetSpent("calls", "1", run.ledger.best, complete=run.ledger.complete)
-    assert settle(complete).status == "answered"
+    run.propose(Answer("A"), complete=complete)
+    spent = BudgetSpent("calls", "1", run.ledger.best, complete=run.ledger.complete)
+    assert settle(spent).status == ("answered" if complete else "budget_spent")
     run.propose(Answer("B"))
     assert not run.ledger.complete
 
@@ -201,11 +186,6 @@ def test_stages_that_need_what_is_not_there_are_left_out():
     assert obstacle(auto.method("videoagent"), Words(20), hurried) == "there is nothing to look at"
 
 
-def test_names_of_stages():
-    assert (name_of("uniform@480"), name_of("a4vl")) == ("uniform", "a4vl")
-    assert (frames_of("uniform@480"), frames_of("lookup")) == (480, None)
-
-
 def seeing(**card):
     known = Card("scripted", vision=True, picture_tokens=90, **card)
     return ScriptedChat(lambda *_: '{"reason": "seen", "choice": "B"}', card=known)
@@ -213,12 +193,10 @@ def seeing(**card):
 
 def frames_shown(chat, stages, budget=None, check=False):
     """The frames of each stage, under a rule that lets all of them run."""
-    method = Auto(stages=stages, every_stage=True)
-    recorder = Recorder()
     run = Run({"llm": chat, "vlm": chat}, budget=budget)
-    with Stream(recorder).active():
-        solve(method, TestFootage(900), QUESTION, run, check=check)
-    return [data["frames"] for data in told(noted(recorder), "stage")]
+    with listening() as heard:
+        solve(Auto(stages=stages, every_stage=True), TestFootage(900), QUESTION, run, check=check)
+    return [data["frames"] for data in told(heard, "stage")]
 
 
 def test_as_many_frames_are_shown_as_fit_the_context_and_the_budget():
@@ -248,21 +226,20 @@ def test_the_search_shows_what_is_closest_to_the_question_and_each_option_in_tur
     assert len(thrice) == 2
 
 
-def test_stages_take_the_settings_of_their_own_sections():
-    session = Session().with_fields("videoagent", {"max_rounds": 7})
-    assert session.method("auto").stage_fields["videoagent"]["max_rounds"] == 7
-
-
-@pytest.mark.parametrize(("own", "passages"), [({}, 2), ({"passages_for_options": 3}, 3)])
-def test_small_models_read_fewer_captions_unless_the_settings_say_otherwise(own, passages):
-    session = Session().with_fields("lookup", {"preset": SMALL, **own})
-    stage = session.method("auto").method("lookup")
+@pytest.mark.parametrize(
+    ("fields", "passages"),
+    [
+        ({"preset": SMALL}, 2),
+        ({"preset": SMALL, "passages_for_options": 3}, 3),
+        ({"preset": FULL}, Lookup.max_passages),
+    ],
+)
+def test_stages_take_their_settings_and_small_models_read_fewer_captions(fields, passages):
+    stage = Session().with_fields("lookup", fields).method("auto").method("lookup")
     with_options = Question("Who?", ("Ann", "Bob"))
     assert stage.most_passages(with_options, captions=True) == passages
     assert stage.most_passages(with_options, captions=False) == Lookup.max_passages
     assert stage.most_passages(Question("Who?"), captions=True) == Lookup.max_passages
-    full = Session().with_fields("lookup", {"preset": FULL}).method("auto").method("lookup")
-    assert full.most_passages(with_options, captions=True) == Lookup.max_passages
 
 
 def test_words_are_counted_without_a_model():
