@@ -78,8 +78,7 @@ class Run:
         self.odds = False
         """Whether a calibration wants the odds of letters, which may take a call more."""
         self._stop = stop or Stop()
-        # without a limit and without anyone to cancel it, a run needs no thread of its own
-        self._may_end = may_end(self.ledger, stop)
+        self._watched = stop is not None
         _refuse_unpriced([*models.values(), *(agent.chat for agent in team)], self.ledger.limits)
         self._models = {role: self._counted(chat) for role, chat in models.items()}
         self.team = tuple(replace(agent, chat=self._counted(agent.chat)) for agent in team)
@@ -135,13 +134,7 @@ class Run:
 
     def on_time(self, act: Callable[[], T]) -> T:
         """The result of ``act``, unless the run is cancelled or its time is up."""
-        stop = Stop(self._stop, stopping.get())
-        try:
-            return on_time(
-                act, self.ledger, stop, apart=self._may_end or stopping.get() is not None
-            )
-        finally:
-            stop.release()
+        return on_time(act, self.ledger, self._stop, watched=self._watched)
 
     def random(self, *words: object) -> random.Random:
         """A random generator seeded by the run's seed and these words."""
@@ -153,11 +146,6 @@ class Run:
     def _counted(self, chat: Chat) -> Chat:
         # tracing is outermost, so that calls the budget refuses are recorded too
         return Traced(Budgeted(chat, self.ledger))
-
-
-def may_end(ledger: Ledger, stop: Stop | None) -> bool:
-    """Whether a time limit or somebody else can end a run before its method does."""
-    return stop is not None or ledger.limits.seconds is not None
 
 
 def settle(spent: BudgetSpent) -> Answer:
@@ -188,7 +176,7 @@ class StageRun(Run):
         self.ledger = whole.ledger
         self.seed = whole.seed
         self.checks, self.odds = whole.checks, whole.odds
-        self._stop, self._may_end = whole._stop, whole._may_end
+        self._stop, self._watched = whole._stop, whole._watched
         self._propose = propose
         self._before = whole.usage
         self._models, self.team = whole._models, whole.team
@@ -203,15 +191,25 @@ class StageRun(Run):
         self._propose(answer)
 
 
-def on_time(act: Callable[[], R], ledger: Ledger, stop: Stop, *, apart: bool) -> R:
+def on_time(act: Callable[[], R], ledger: Ledger, stop: Stop | None, *, watched: bool) -> R:
     """The result of ``act``; raises the error of ``stop`` if it is set or the time is up.
 
-    ``apart`` says whether the work gets a thread of its own, without which it ends only where it
-    checks its flag.
+    ``watched`` says whether somebody may set ``stop``. Without that, a time limit or surrounding
+    work that may be ended, the work needs no thread of its own.
     """
-    if not apart:
-        with stop.in_force():
-            return act()
+    around = stopping.get()
+    stop = Stop(stop, around)
+    try:
+        if not watched and around is None and ledger.limits.seconds is None:
+            with stop.in_force():
+                return act()
+        return _apart(act, ledger, stop)
+    finally:
+        stop.release()
+
+
+def _apart(act: Callable[[], R], ledger: Ledger, stop: Stop) -> R:
+    """The result of work on a thread of its own."""
     ends: queue.SimpleQueue[Ended] = queue.SimpleQueue()
     done = threading.Event()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from longtake.agents.run import Run
 from longtake.config.overlay import Layer, overlay
@@ -125,19 +125,9 @@ def bounds_of(method: Method, duration: float, question: Question) -> Bounds | N
     return method.bounds(duration, question) if isinstance(method, Bounded) else None
 
 
-def checks_itself(method: Method) -> bool:
-    """The trait :attr:`MethodTraits.checks_itself`."""
-    return bool(getattr(method, "checks_itself", False))
-
-
-def needs_index(method: Method) -> bool:
-    """The trait :attr:`MethodTraits.needs_index`."""
-    return bool(getattr(method, "needs_index", False))
-
-
-def verifies(method: Method) -> bool:
-    """The trait :attr:`MethodTraits.verifies`."""
-    return bool(getattr(method, "verifies", False))
+def has_trait(method: Method, trait: Literal["needs_index", "checks_itself", "verifies"]) -> bool:
+    """Whether a method has one of :class:`MethodTraits`."""
+    return bool(getattr(method, trait, False))
 
 
 def fields_of(method: Method) -> dict[str, Any]:

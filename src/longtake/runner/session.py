@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from longtake import prompts, registry
-from longtake._util.cancellation import Cancelled, Stop, stopping
+from longtake._util.cancellation import Cancelled, Stop
 from longtake.agents import calibration
 from longtake.agents.calibration import FILE, Fit, footage_kind, leader, vote_of
-from longtake.agents.run import Agent, Run, may_end, on_time, settle
+from longtake.agents.run import Agent, Run, on_time, settle
 from longtake.agents.team import open_team
 from longtake.agents.verify import Checked, mention_disagreement, with_nearest_frames
 from longtake.agents.verify import check as check_answer
@@ -33,11 +33,10 @@ from longtake.methods.base import (
     SMALL,
     Composed,
     Method,
-    checks_itself,
     configure,
     fields_of,
+    has_trait,
     name_of,
-    verifies,
 )
 from longtake.prompts import prompts_digest
 from longtake.runner.assignment import (
@@ -225,18 +224,14 @@ class Session:
         opened = self.method(method, discover=True)
         # the time begins here: models that look at the film may index it when they are opened
         ledger = Ledger(self.settings.budget)
-        opening = Stop(stop, stopping.get())
+
+        def opening() -> Run:
+            return self.run(opened, footage, ledger=ledger, stop=stop)
+
         try:
-            run = on_time(
-                lambda: self.run(opened, footage, ledger=ledger, stop=stop),
-                ledger,
-                opening,
-                apart=may_end(ledger, stop) or stopping.get() is not None,
-            )
+            run = on_time(opening, ledger, stop, watched=stop is not None)
         except (BudgetSpent, Cancelled) as ended:
             return self._unopened(opened, footage, question, ledger, ended)
-        finally:
-            opening.release()
         answers = self.settings.answers
         return solve(
             opened,
@@ -311,12 +306,12 @@ def solve(
     def work() -> Answer:
         run.checks, run.odds = check, fit is not None and fit.wants_odds
         answer = with_option_text(method.answer(footage, question, run), question)
-        if verifies(method):
+        if has_trait(method, "verifies"):
             return answer
         # verifying may be ended too, and this answer is complete without it
         run.propose(answer)
         checked = Checked(answer)
-        if answer.evidence and checks_itself(method):
+        if answer.evidence and has_trait(method, "checks_itself"):
             checked = Checked(answer, done=True, supports=len(answer.evidence))
         elif check:
             checked = check_answer(answer, footage, question, run)
@@ -339,7 +334,7 @@ def solve(
         events.emit(events.Failed(error=type(error).__name__, message=str(error)))
         raise
     # a method that checks itself states a probability, or nothing
-    known = answer.confidence if fit is not None or verifies(method) else None
+    known = answer.confidence if fit is not None or has_trait(method, "verifies") else None
     if known is not None:
         events.note("calibrated", probability=known)
     answer = withheld(answer, known, min_confidence)

@@ -30,15 +30,7 @@ from longtake.errors import BudgetSpent, LongtakeError, ModelError
 from longtake.footage.protocol import Footage
 from longtake.llm.capabilities import capabilities_of
 from longtake.llm.chat import Card
-from longtake.methods.base import (
-    Bounds,
-    Method,
-    bounds_of,
-    checks_itself,
-    configure,
-    name_of,
-    needs_index,
-)
+from longtake.methods.base import Bounds, Method, bounds_of, configure, has_trait, name_of
 from longtake.tracing.events import STAGE, note, step
 from longtake.types import Answer, Question
 
@@ -173,7 +165,7 @@ class Cascade:
         answer = method.answer(self.footage, self.question, stage)
         said: dict[str, Any] = {"stage": key}
         if answer.is_given:
-            self.checks.append(self.check(answer, stage, itself=checks_itself(method)))
+            self.checks.append(self.check(answer, stage, itself=has_trait(method, "checks_itself")))
             self.votes.append(vote_of(key, answer, self.checks[-1]))
             self.leader, self.probability = leader(self.votes, self.question, self.fit)
             self.run.propose(self.conclude(), complete=True)
@@ -251,8 +243,9 @@ def obstacle(method: Method, footage: Footage, run: Run) -> str:
         return "there are no pictures"
     if "vlm" in method.roles and run["vlm"].card.vision is False:
         return "the model cannot be shown pictures"
+    hurried = run.ledger.limits.seconds is not None
     # asked in this order: whether a film is indexed takes a look into its store
-    if needs_index(method) and run.ledger.limits.seconds is not None and not footage.indexed:
+    if has_trait(method, "needs_index") and hurried and not footage.indexed:
         return "the film is not indexed yet, and the time is limited"
     return ""
 
