@@ -91,45 +91,40 @@ def _is_near(one: Segment, others: Sequence[Segment], near: float) -> bool:
 
 def tightness(cited: Sequence[Segment], evidence: Sequence[Segment]) -> float:
     """Intersection over union of everything cited and everything true, in seconds."""
-    covered, true = union(cited), union(evidence)
-    both = sum(one.overlap(other) for one in covered for other in true)
-    either = sum(each.duration for each in (*covered, *true)) - both
+    covered, true, both = _measured(cited, evidence)
+    either = covered + true - both
     return both / either if either > 0 else 0.0
 
 
 def seconds(cited: Sequence[Segment], evidence: Sequence[Segment]) -> tuple[float, float, float]:
     """Precision, recall and F1 of the seconds cited; all 0 if nothing true is cited."""
-    covered, true = union(cited), union(evidence)
-    both = sum(one.overlap(other) for one in covered for other in true)
+    covered, true, both = _measured(cited, evidence)
     if both == 0:
         return 0.0, 0.0, 0.0
-    right = both / sum(each.duration for each in covered)
-    recalled = both / sum(each.duration for each in true)
+    right, recalled = both / covered, both / true
     return right, recalled, 2 * right * recalled / (right + recalled)
+
+
+def _measured(cited: Sequence[Segment], evidence: Sequence[Segment]) -> tuple[float, float, float]:
+    """Seconds that are cited, that are true, and that are both."""
+    covered, true = union(cited), union(evidence)
+    both = sum(one.overlap(other) for one in covered for other in true)
+    return sum(each.duration for each in covered), sum(each.duration for each in true), both
 
 
 def iou(predicted: Segment, evidence: Sequence[Segment]) -> float:
     """The best intersection over hull with a true interval (NExT-GQA's tIoU)."""
-    return max((_iou(predicted, true) for true in evidence), default=0.0)
+    best = 0.0
+    for true in evidence:
+        hull = max(predicted.end, true.end) - min(predicted.start, true.start)
+        if predicted.duration > 0:
+            best = max(best, predicted.overlap(true) / hull)
+    return best
 
 
 def iop(predicted: Segment, evidence: Sequence[Segment]) -> float:
     """The best share of the prediction that lies inside a true interval (NExT-GQA's tIoP)."""
-    return max((_iop(predicted, true) for true in evidence), default=0.0)
-
-
-def _iou(predicted: Segment, true: Segment) -> float:
-    hull = max(predicted.end, true.end) - min(predicted.start, true.start)
-    if predicted.duration == 0 or hull <= 0:
-        return 0.0
-    return max(0.0, _shared(predicted, true)) / hull
-
-
-def _iop(predicted: Segment, true: Segment) -> float:
     if predicted.duration == 0:
-        return float(true.start <= predicted.start <= true.end)
-    return max(0.0, _shared(predicted, true)) / predicted.duration
-
-
-def _shared(one: Segment, other: Segment) -> float:
-    return min(one.end, other.end) - max(one.start, other.start)
+        return float(any(true.start <= predicted.start <= true.end for true in evidence))
+    shared = max((predicted.overlap(true) for true in evidence), default=0.0)
+    return shared / predicted.duration

@@ -44,16 +44,20 @@ WHOLE = re.compile(
 )
 # "Who leaves?" asks for one thing; "the man who leaves" must be found before the rest
 NESTED = re.compile(r"(?<=\w )(?:who|whom|whose|that|which|where)\b", re.IGNORECASE)
-
-
-def asks_about_speech(text: str) -> bool:
-    """Whether a question is about what is said, and not about what is written."""
-    return HEARING.search(text) is not None and READING.search(text) is None
+STRETCH = _words("minutes?", "at the (?:beginning|start|end)", "half")
 
 
 def asks_about_words(text: str) -> bool:
-    """Whether a question is about what is said or written."""
-    return (HEARING.search(text) or READING.search(text)) is not None
+    """Whether a question is about something that is said or written."""
+    # the gist, a number or a stretch of the film takes more than the words of one moment
+    if any(pattern.search(text) for pattern in (COUNTING, WHOLE, STRETCH)):
+        return False
+    return any(pattern.search(text) for pattern in (READING, HEARING))
+
+
+def asks_about_speech(text: str) -> bool:
+    """Whether a question is about something that is said, and not written."""
+    return asks_about_words(text) and READING.search(text) is None
 
 
 # "which" must come first: "Why does the man not eat?" asks for what is so

@@ -8,14 +8,15 @@ from support.listening import listening
 from support.patience import PATIENCE
 from support.server import Request, Send, completion, serve
 
-from longtake.agents.answer import guess
+from longtake.agents.answer import claims, guess, sentences
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.capabilities import Capabilities
 from longtake.llm.chat import Card, Options
 from longtake.llm.http import Endpoint
 from longtake.llm.middleware import with_capabilities
-from longtake.types import Question
+from longtake.runner.rendering import with_footnotes
+from longtake.types import Answer, Evidence, Question, Segment
 
 QUESTION = Question("Who barks?", ("the man", "the dog", "the cat"))
 TOLD: dict[str, Any] = {"manner": ""}
@@ -87,3 +88,44 @@ def test_agents_that_are_to_differ_draw_their_letters() -> None:
     chat = ScriptedChat(['{"choice": "B"}'], card=card)
     assert guess(chat, "baselines/blind", QUESTION, reasoned=False, **TOLD).choice == "B"
     assert not chat.asked[0][1].letters
+
+
+# ---- claims and their footnotes
+
+COMPASS = Evidence(Segment(1, 2), "speech", "the golden compass weighs twelve stones")
+LEO = Evidence(Segment(8, 9), "speech", "it was sold to Leo in the harbour")
+ANSWER = Answer(
+    text="The compass weighs twelve stones. It was sold to Leo. Nobody liked xylophones.",
+    evidence=(LEO, COMPASS),
+)
+
+
+def test_each_claim_cites_what_holds_its_words():
+    assert [claim.citations for claim in claims(ANSWER)] == [(1,), (0,), ()]
+
+
+def test_footnotes_are_the_numbers_of_the_listed_evidence():
+    assert with_footnotes(ANSWER) == (
+        "The compass weighs twelve stones. [2] It was sold to Leo. [1] Nobody liked xylophones."
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(text="It was sold to Leo.", evidence=(LEO,)), Answer("A", "One. Two."), Answer()],
+)
+def test_one_sentence_or_a_chosen_option_is_no_list_of_claims(answer):
+    assert claims(answer) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("It costs 2.5 coins. Dr. Smith paid.", ["It costs 2.5 coins.", "Dr. Smith paid."]),
+        ("Who? The John D. MacArthur fund!", ["Who?", "The John D. MacArthur fund!"]),
+        ("no end", ["no end"]),
+        ("  ", []),
+    ],
+)
+def test_sentences(text, parts):
+    assert sentences(text) == parts

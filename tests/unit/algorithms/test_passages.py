@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.algorithms import lexical
-from longtake.algorithms.intervals import coverage, union
 from longtake.algorithms.passages import (
     QUOTED,
     SHORTEST,
@@ -139,29 +138,6 @@ def test_sources_that_agree_on_a_moment_raise_its_score_each_once():
     assert [moment[0] for moment in fused] == [10.0, 51.0, 90.0]
     assert fused[0][2] == {"frame": 10.0, "onscreen": 10.5}
     assert fused[1][1:] == (pytest.approx(1 / 62 + 1 / 61), {"speech": 51.0, "frame": 50.0})
-
-
-def test_union_merges_overlapping_and_touching_segments():
-    segments = [Segment(5, 7), Segment(0, 2), Segment(2, 3), Segment(6, 9), Segment(4, 4)]
-    assert union(segments) == [Segment(0, 3), Segment(5, 9)]
-
-
-def test_coverage_by_hand():
-    segments = [Segment(0, 2), Segment(1, 4), Segment(8, 20)]
-    assert coverage(segments, Segment(0, 10)) == pytest.approx(0.6)
-    assert coverage([], Segment(0, 10)) == 0
-    assert coverage([], Segment(3, 3)) == 1
-
-
-pairs_of_times = st.tuples(st.floats(0, 100), st.floats(0, 100))
-
-
-@given(st.lists(pairs_of_times.map(lambda pair: Segment(min(pair), max(pair)))))
-def test_coverage_is_a_share_and_grows(segments):
-    within = Segment(20, 80)
-    shares = [coverage(segments[:n], within) for n in range(len(segments) + 1)]
-    assert all(0 <= share <= 1 for share in shares)
-    assert all(after >= before - 1e-9 for before, after in pairwise(shares))
 
 
 @pytest.mark.parametrize(

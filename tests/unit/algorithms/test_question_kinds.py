@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from longtake.algorithms.question_kinds import (
+    COUNTING,
+    HEARING,
+    ORDER,
+    READING,
     answer_type,
     asks_for,
     asks_who_said,
     holds,
     mentioned,
+    negated,
 )
 from longtake.types import Question
 
@@ -127,3 +132,33 @@ def test_real_questions():
         "fact taken for account",
         "about taken for fact",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("How many dogs are there?", {COUNTING}),
+        ("What happens after the dog barks?", {ORDER}),
+        ("What is written on the wall?", {READING}),
+        ("What does the narrator mention?", {HEARING}),
+        ("Where is the dog?", set()),
+    ],
+)
+def test_kinds_of_questions(text, kinds):
+    assert {kind for kind in (COUNTING, ORDER, READING, HEARING) if kind.search(text)} == kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "odd"),
+    [
+        ("Which of these is NOT shown?", True),
+        ("Which item doesn't appear in the film?", True),
+        ("All of these happen except which?", True),
+        ("Which statement is incorrect?", True),
+        ("Why does the man not eat?", False),
+        ("Which dog barks? It does not matter when.", False),
+        ("What is in the knot?", False),
+    ],
+)
+def test_negated_questions(text, odd):
+    assert negated(text) is odd

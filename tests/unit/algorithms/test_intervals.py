@@ -1,10 +1,21 @@
 """Cited intervals against true ones: hand-made numbers, and what must always hold."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtake.algorithms.intervals import gap, iop, iou, precision, recall, tightness
+from longtake.algorithms.intervals import (
+    coverage,
+    gap,
+    iop,
+    iou,
+    precision,
+    recall,
+    tightness,
+    union,
+)
 from longtake.types import Segment
 
 TRUTH = [Segment(10, 20), Segment(50, 60)]
@@ -59,3 +70,26 @@ def test_what_always_holds(cited, truth):
         assert iop(predicted, truth) >= iou(predicted, truth)
     assert precision(truth, truth) == recall(truth, truth) == 1.0
     assert 0 <= tightness(cited, truth) <= 1 + 1e-9
+
+
+def test_union_merges_overlapping_and_touching_segments():
+    segments = [Segment(5, 7), Segment(0, 2), Segment(2, 3), Segment(6, 9), Segment(4, 4)]
+    assert union(segments) == [Segment(0, 3), Segment(5, 9)]
+
+
+def test_coverage_by_hand():
+    segments = [Segment(0, 2), Segment(1, 4), Segment(8, 20)]
+    assert coverage(segments, Segment(0, 10)) == pytest.approx(0.6)
+    assert coverage([], Segment(0, 10)) == 0
+    assert coverage([], Segment(3, 3)) == 1
+
+
+pairs_of_times = st.tuples(st.floats(0, 100), st.floats(0, 100))
+
+
+@given(st.lists(pairs_of_times.map(lambda pair: Segment(min(pair), max(pair)))))
+def test_coverage_is_a_share_and_grows(segments):
+    within = Segment(20, 80)
+    shares = [coverage(segments[:n], within) for n in range(len(segments) + 1)]
+    assert all(0 <= share <= 1 for share in shares)
+    assert all(after >= before - 1e-9 for before, after in pairwise(shares))
