@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 from shlex import quote
 
@@ -85,12 +86,11 @@ def search(
         film = open_film(path, settings)
         with show_notes():
             # rejects a part outside the film before the film is indexed
-            found = FilmSearch(film, text, stretch_of(film, stretch), top, by or "")
-            if not as_json:
-                found.show = _show
-                if len(paths) > 1:
-                    click.echo(visible(f"{path}:"))
-            result = found.run()
+            part = stretch_of(film, stretch)
+            if len(paths) > 1 and not as_json:
+                click.echo(visible(f"{path}:"))
+            show = (lambda hit: None) if as_json else _show  # noqa: ARG005
+            result = search_film(film, text, part, top, by or "", show)
         hits = [hit for hit in result.hits if hit.sure or unsure]
         reports.append(
             {"film": str(path), "hits": [*map(plain_hit, hits)], "covered": result.covered}
@@ -104,62 +104,57 @@ def search(
         emit_json({"text": text, "films": reports})
 
 
-class FilmSearch:
-    """A search of one film that hears and looks first where that is missing."""
+def search_film(
+    film: Film, text: str, stretch: Segment, top: int, by: str, show: Callable[[SearchHit], None]
+) -> SearchResult:
+    """Search a film, which is heard and looked at first where that is missing.
 
-    def __init__(self, film: Film, text: str, stretch: Segment, top: int, by: str = "") -> None:
-        self._film, self._text, self._stretch, self._top = film, text, stretch, top
-        self._by = by
-        self._frames = frame_task(film)
-        # decided before anything is built: who builds holds a lock, for which hearing would wait
-        self._looked = self._frames.done()
-        self._shown: list[SearchHit] = []
-        self._nearest_next = True
-        self.show: Callable[[SearchHit], None] = lambda hit: None  # noqa: ARG005
-        """Called with each sure hit as soon as it is found."""
+    Sure hits are shown as soon as they are found. If a short film holds none, its on-screen text is
+    read too.
+    """
+    frames = frame_task(film)
+    # decided before anything is built: who builds holds a lock, for which hearing would wait
+    looked = frames.done()
+    shown: list[SearchHit] = []
 
-    def run(self) -> SearchResult:
-        """Search, and read on-screen text too if a short film holds nothing else."""
-        film = self._film
-        self._find(pictures=self._looked)
-        heard = speech_task(film, self._stretch, self._order)
-        self._build([heard] if self._by else [self._frames, heard])
-        if film.words.speech_note:
-            say(film.words.speech_note)
-        result = self._find()
-        if not self._shown and not self._by and film.duration < LONG:
-            self._build([onscreen_task(film)])
-            result = self._find()
-        return result
-
-    def _build(self, parts: Sequence[IndexTask]) -> None:
-        missing = [part for part in parts if not part.done()]
-        build_tasks(self._film, missing, lambda part: progress(READING[part.name]))
-
-    def _find(self, *, pictures: bool = True) -> SearchResult:
-        """Search what is known, and show what is new."""
-        result = find(
-            self._film,
-            self._text,
-            within=self._stretch,
-            top=self._top,
-            pictures=pictures,
-            by=self._by,
-        )
+    def search_known(*, pictures: bool = True) -> SearchResult:
+        result = find(film, text, within=stretch, top=top, pictures=pictures, by=by)
         for hit in result.hits:
-            if hit.sure and is_apart(hit, self._shown) and len(self._shown) < self._top:
-                self._shown.append(hit)
-                self.show(hit)
+            if hit.sure and is_apart(hit, shown) and len(shown) < top:
+                shown.append(hit)
+                show(hit)
         return result
 
-    def _order(self, tiles: list[Segment]) -> list[Segment]:
-        """Sort minutes that are to be heard: by turns near what fits best so far, and all over."""
-        hits = self._find(pictures=self._looked).hits
-        self._nearest_next = not self._nearest_next
-        if hits and self._nearest_next:
+    def build(*parts: IndexTask) -> None:
+        missing = [part for part in parts if not part.done()]
+        build_tasks(film, missing, lambda part: progress(READING[part.name]))
+
+    search_known(pictures=looked)
+    heard = speech_task(film, stretch, hearing_order(lambda: search_known(pictures=looked).hits))
+    build(*([] if by else [frames]), heard)
+    if film.words.speech_note:
+        say(film.words.speech_note)
+    result = search_known()
+    if not shown and not by and film.duration < LONG:
+        build(onscreen_task(film))
+        result = search_known()
+    return result
+
+
+def hearing_order(
+    found: Callable[[], Sequence[SearchHit]],
+) -> Callable[[list[Segment]], list[Segment]]:
+    """Sorts minutes that are to be heard: by turns all over, and near what fits best so far."""
+    nearest = cycle((False, True))
+
+    def order(tiles: list[Segment]) -> list[Segment]:
+        hits = found()
+        if next(nearest) and hits:
             return sorted(tiles, key=lambda tile: abs(tile.start + tile.end - 2 * hits[0].time))
         tiles = sorted(tiles)
         return [tiles[number] for number in spread(len(tiles))]
+
+    return order
 
 
 def _show(hit: SearchHit) -> None:

@@ -199,9 +199,6 @@ def _gpu() -> str:
     return lines[0].strip() if lines else ""
 
 
-_HEADER = re.compile(r"^\s*\[")
-
-
 def write_setting(path: Path, section: str, key: str, value: str) -> None:
     """Set ``key`` in ``[section]`` to a text; comments and other settings stay.
 
@@ -223,21 +220,17 @@ def with_setting(text: str, section: str, key: str, value: str) -> str:
     """A TOML text with one more setting, or with another value for it."""
     # a JSON string is a valid TOML string as long as it holds no surrogates
     line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
-    lines = text.splitlines()
-    header = re.compile(rf"^\s*\[\s*{re.escape(section)}\s*\]\s*(#.*)?$")
-    start = next((place for place, each in enumerate(lines) if header.match(each)), None)
-    if start is None:
-        gap = [""] if lines and lines[-1].strip() else []
-        return "\n".join([*lines, *gap, f"[{section}]", line, ""])
-    setting = re.compile(rf"^\s*{re.escape(key)}\s*=")
-    for place in range(start + 1, len(lines)):
-        if _HEADER.match(lines[place]):
-            break
-        if setting.match(lines[place]):
-            lines[place] = line
-            return "\n".join([*lines, ""])
-    lines.insert(start + 1, line)
-    return "\n".join([*lines, ""])
+    header = re.search(rf"^[ \t]*\[\s*{section}\s*\][ \t]*(#.*)?$", text, re.M)
+    if header is None:
+        before = text.rstrip("\n")
+        return f"{before}\n\n[{section}]\n{line}\n" if before else f"[{section}]\n{line}\n"
+    # the section ends where the next one begins
+    parts = re.split(r"^(?=[ \t]*\[)", text[header.end() :], maxsplit=1, flags=re.M)
+    body, changed = re.subn(
+        rf"^[ \t]*{key}[ \t]*=.*$", lambda _: line, parts[0], count=1, flags=re.M
+    )
+    parts[0] = body if changed else f"\n{line}{body or chr(10)}"
+    return text[: header.end()] + "".join(parts)
 
 
 def _parsed(text: str, path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from films import FILMS, x264
 from support.models import fill
 
 from longtake.agents.run import Agent, Run
-from longtake.cli.search import FilmSearch
+from longtake.cli.search import hearing_order, search_film
 from longtake.config import PerceptionSettings
 from longtake.errors import MissingExtra
 from longtake.index import tasks
@@ -264,9 +264,11 @@ def test_search_finds_what_was_said_and_shown_and_says_how_much_it_knows(encoded
 
 def test_the_first_search_hears_and_shows_what_it_finds_at_once(encoded):
     shown, ear = [], encoded.senses.listener
-    first = FilmSearch(encoded, "word 130", Segment(0, 150), 10)
-    first.show = lambda hit: shown.append((hit.text, len(ear.heard)))
-    result = first.run()
+
+    def show(hit):
+        shown.append((hit.text, len(ear.heard)))
+
+    result = search_film(encoded, "word 130", Segment(0, 150), 10, "", show)
     assert result.hits[0].text == "word 130"
     assert result.covered["speech"] == 1.0
     # while two of the three minutes were known, if not before
@@ -274,24 +276,24 @@ def test_the_first_search_hears_and_shows_what_it_finds_at_once(encoded):
     assert shown[0][1] < 3
     # what is said was found, so nothing is read
     assert encoded.senses.reader.read_at == []
-    second = FilmSearch(encoded, "word 130", Segment(0, 150), 10).run()
+    second = search_film(encoded, "word 130", Segment(0, 150), 10, "", show)
     assert second.hits[0] == result.hits[0]
     assert len(ear.heard) == 3
 
 
 def test_a_search_that_finds_nothing_reads_the_screens_of_a_short_film(encoded):
-    result = FilmSearch(encoded, "SIGN 60", Segment(0, 150), 10).run()
+    result = search_film(encoded, "SIGN 60", Segment(0, 150), 10, "", print)
     assert result.covered == {"image": 1.0, "speech": 1.0, "onscreen": 1.0}
 
 
 def test_minutes_near_what_fits_are_heard_early(encoded):
     tiles = [Segment(60.0 * number, 60.0 * number + 60.0) for number in range(7)]
-    search = FilmSearch(encoded, "a word of mine", Segment(0, 150), 10)
-    assert search._order(tiles[:]) == [tiles[number] for number in spread(7)]
+    order = hearing_order(lambda: search(encoded, "a word of mine").hits)
+    assert order(tiles[:]) == [tiles[number] for number in spread(7)]
     line = Line(Segment(100.0, 101.0), "words of yours")
     encoded.source.text.add(encoded.words.recognised.key, [line], [])
-    assert search._order(tiles[:])[:2] == [tiles[1], tiles[2]]
-    assert search._order(tiles[:]) == [tiles[number] for number in spread(7)]
+    assert order(tiles[:])[:2] == [tiles[1], tiles[2]]
+    assert order(tiles[:]) == [tiles[number] for number in spread(7)]
 
 
 def test_search_inside_a_stretch(encoded):

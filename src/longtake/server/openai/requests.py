@@ -19,6 +19,7 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -28,9 +29,11 @@ from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, check_limit, unknown
 
 MOST = len(string.ascii_uppercase)
-_LETTER = re.compile(r"\s*(?:\(([A-Z])\)|([A-Z])\s?[.):])\s*(\S.*?)\s*$")
-_NUMBER = re.compile(r"\s*(?:\((\d{1,2})\)|(\d{1,2})[.)])\s+(\S.*?)\s*$")
-_BULLET = re.compile(r"\s*[-*•]\s+(\S.*?)\s*$")
+_NUMBERS = tuple(str(number) for number in range(1, MOST + 1))
+_LABELLED = re.compile(
+    r"\s*(?:(?:\(([A-Z])\)|([A-Z])\s?[.):])\s*|(?:\((\d{1,2})\)|(\d{1,2})[.)])\s+)(\S.*?)\s*$"
+)
+_BULLET = re.compile(r"^\s*[-*•]\s+")
 _HEADER = re.compile(r"\s*(?:possible |answer )?(?:options?|choices|candidates)\s*:\s*$", re.I)
 _INLINE = re.compile(r"\(([A-Z])\)\s*")
 _QUESTION = re.compile(r"^\s*question\s*:\s*", re.I)
@@ -131,38 +134,25 @@ class _Block:
 
 def _labelled(lines: Sequence[str]) -> _Block | None:
     """The last run of lines with consecutive letters or numbers, blank lines aside."""
-    best = None
-    # a question may hold a numbered list of its own before the options
-    for start in range(len(lines)):
-        for pattern, names in ((_LETTER, string.ascii_uppercase), (_NUMBER, range(1, MOST + 1))):
-            block = _run(lines, start, pattern, [str(name) for name in names])
-            # a run inside a longer one would begin with another name than the first
-            if block is not None:
-                best = block
-    return best
-
-
-def _run(
-    lines: Sequence[str], start: int, pattern: re.Pattern[str], names: Sequence[str]
-) -> _Block | None:
+    best, start = None, 0
     options: list[str] = []
-    end = start
-    for number in range(start, len(lines)):
-        line = lines[number]
-        if not line.strip() and options:
+    names: Sequence[str] = ()
+    for number, line in enumerate(lines):
+        if options and not line.strip():
             continue
-        match = pattern.match(line)
-        # the next label decides: text between the options ends the run
-        if match is None or len(options) == len(names):
-            break
-        if (match[1] or match[2]) != names[len(options)]:
-            break
-        options.append(match[3])
-        end = number + 1
-    # one labelled line is a list item, not a choice
-    if len(options) < 2:
-        return None
-    return _Block(start, end, options, names[: len(options)])
+        match = _LABELLED.match(line)
+        *labels, text = match.groups() if match else ("", "")
+        label = "".join(filter(None, labels))
+        # a question may hold a numbered list of its own before the options
+        if label in ("A", "1"):
+            options, start = [], number
+            names = string.ascii_uppercase if label == "A" else _NUMBERS
+        # text between the options ends the run
+        options = [*options, text] if label and label in names[len(options) :][:1] else []
+        # one labelled line is a list item, not a choice
+        if len(options) > 1:
+            best = _Block(start, number + 1, tuple(options), names[: len(options)])
+    return best
 
 
 def _headed(lines: Sequence[str]) -> _Block | None:
@@ -170,16 +160,15 @@ def _headed(lines: Sequence[str]) -> _Block | None:
     for start, line in enumerate(lines):
         if not _HEADER.match(line):
             continue
-        options = []
-        end = start + 1
-        for end in range(start + 1, len(lines) + 1):
-            if end == len(lines) or not lines[end].strip() or _INSTRUCTION.match(lines[end]):
-                break
-            bullet = _BULLET.match(lines[end])
-            options.append(bullet[1] if bullet else lines[end].strip())
-        if 2 <= len(options) <= MOST:
-            return _Block(start, end, options, ())
+        listed = list(takewhile(_is_option, lines[start + 1 :]))
+        if 2 <= len(listed) <= MOST:
+            options = [_BULLET.sub("", each).strip() for each in listed]
+            return _Block(start, start + 1 + len(listed), options, ())
     return None
+
+
+def _is_option(line: str) -> bool:
+    return bool(line.strip()) and not _INSTRUCTION.match(line)
 
 
 def _inline(lines: Sequence[str]) -> _Block | None:
@@ -295,8 +284,9 @@ def read_request(body: Any, methods: Sequence[str]) -> FilmRequest:
     method, limits = read_model(model, methods)
     messages = _messages(body.get("messages"))
     question, carried = _turns(messages)
-    text, named = _film_name(question)
-    asked = read_question(text)
+    if _FILM.search(question):
+        question = re.sub(r"[ \t]{2,}", " ", _FILM.sub("", question, count=1)).strip()
+    asked = read_question(question)
     if not asked.text:
         raise BadRequest("messages: the last user message asks nothing", key="messages")
     brought = f"subtitles: {asked.material}" if asked.material else ""
@@ -313,7 +303,7 @@ def read_request(body: Any, methods: Sequence[str]) -> FilmRequest:
         model=model,
         method=method,
         asked=asked,
-        footage=_footage(messages, body, named),
+        footage=_footage(messages, body),
         budget=_strictest(limits, extras.budget),
         carried="\n".join(part for part in (carried, brought) if part),
         models=extras.models,
@@ -466,16 +456,7 @@ def _untimed(turn: _Turn) -> str:
     return "\n".join(kept).strip()
 
 
-def _film_name(question: str) -> tuple[str, str]:
-    """The question without the film's name, and the name."""
-    match = _FILM.search(question)
-    if match is None:
-        return question, ""
-    rest = question[: match.start()] + question[match.end() :]
-    return re.sub(r"[ \t]{2,}", " ", rest).strip(), match[1] or match[2]
-
-
-def _footage(turns: Sequence[_Turn], body: Mapping[str, Any], named: str) -> Footage:
+def _footage(turns: Sequence[_Turn], body: Mapping[str, Any]) -> Footage:
     """What the question is about: the last video or pictures that were sent, or a name."""
     for turn in reversed(turns):
         videos = [part.text for part in turn.parts if part.kind == "video"]
@@ -488,10 +469,8 @@ def _footage(turns: Sequence[_Turn], body: Mapping[str, Any], named: str) -> Foo
             return _video(videos[0], body)
         if images:
             return SentFrames(tuple(part.text for part in images), _checked_times(_times(turn)))
-    if named:
-        return NamedFilm(named)
     # an earlier turn may have named it
-    for turn in reversed(turns[:-1]):
+    for turn in reversed(turns):
         match = _FILM.search(turn.text)
         if match is not None:
             return NamedFilm(match[1] or match[2])
