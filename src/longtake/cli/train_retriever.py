@@ -131,7 +131,7 @@ def train_retriever(
         run = session.reader(folder=out)
     with session.under_way(), progress("encoding the clips") as advance:
         pairs, notes, encoder = prepare(
-            data, folder, settings, rules, frames, out, advance, raw=raw, run=run
+            data, folder, settings, rules, frames, advance, raw=raw, run=run
         )
     for line in notes:
         say(line)

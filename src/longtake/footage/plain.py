@@ -131,21 +131,13 @@ class CaptionedFootage(PlainFootage):
         """Queries in the space of the captions."""
         return self._sentences.texts(texts)
 
-    def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit row per text."""
-        return self._sentences.texts(texts)
-
-    def features(self) -> NDArray[np.float32]:
-        """The meaning of each caption: nothing else tells moments apart."""
-        return self._rows
+    # nothing but meaning tells captions apart
+    meanings, features = encode, embeddings
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:  # noqa: ARG002
         """Raises: there are no pictures."""
-        raise self._no_pictures(len(times))
-
-    def _no_pictures(self, asked: int) -> MediaError:
-        detail = f"is made of captions; it has no pictures to show (asked for {asked})"
-        return MediaError(self.name, "no_video", detail)
+        detail = f"is made of captions; it has no pictures to show (asked for {len(times)})"
+        raise MediaError(self.name, "no_video", detail)
 
 
 class FrameFootage(PlainFootage):

@@ -21,7 +21,7 @@ from longtake.algorithms.partition import EventCut, EventPartition, Partition, S
 from longtake.config import Settings
 from longtake.errors import RunError
 from longtake.footage.protocol import Material
-from longtake.index.layers import Advance, Glimpses, Pictures, ignore
+from longtake.index.layers import GLIMPSES, Advance, Pictures, ignore
 from longtake.index.source import IndexedSource
 from longtake.index.store import Arrays, FilmFolder, LayerKey, Notes, Store
 from longtake.index.text_layers import FilmWords
@@ -285,7 +285,7 @@ class Film:
         """Whether pictures and words are all known."""
         pictures = self.pictures
         # the cheapest first: to name the other layers, models may have to be prepared
-        if not (pictures.has(Glimpses()) and self.words.complete):
+        if not (pictures.has(GLIMPSES) and self.words.complete):
             return False
         return all(map(pictures.has, pictures.layers()))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,65 +38,51 @@ def ignore(share: float) -> None:
     """Show no progress."""
 
 
-class FrameLayer(Protocol):
+@dataclass(frozen=True)
+class FrameLayer:
     """One row of numbers per frame."""
 
-    @property
-    def key(self) -> LayerKey:
-        """Identity: equal keys mean equal rows."""
-
-    @property
-    def side(self) -> int:
-        """Shorter side in pixels that frames need; larger films are scaled down when decoded."""
-
-    def rows(self, frames: Sequence[Frame]) -> NDArray[Any]:
-        """One row per frame."""
+    key: LayerKey
+    """Identity: equal keys mean equal rows."""
+    side: int
+    """Shorter side in pixels that frames need; larger films are scaled down when decoded."""
+    rows: Callable[[Sequence[Frame]], NDArray[Any]]
 
 
-class Glimpses:
-    """Thumbnails of 64 × 36: enough to see cuts, draw a strip, and tell stills from movement."""
-
-    key = LayerKey("glimpses", 1, {"width": 64, "height": 36})
-    side = 144
-
-    def rows(self, frames: Sequence[Frame]) -> NDArray[Any]:
-        """RGB pictures, n × 36 × 64 × 3."""
-        from PIL import Image  # late: commands that show no picture start faster
-
-        # from the key, so that the size and the identity cannot differ
-        width, height = self.key.params["width"], self.key.params["height"]
-        rows = np.zeros((len(frames), height, width, 3), dtype=np.uint8)
-        for row, frame in zip(rows, frames, strict=True):
-            picture = Image.fromarray(frame.pixels)
-            row[:] = np.asarray(picture.resize((width, height), Image.Resampling.BOX))
-        return rows
+WIDTH, HEIGHT = 64, 36
 
 
-class NetworkLayer:
+def thumbnails(frames: Sequence[Frame]) -> NDArray[Any]:
+    """RGB pictures, n × 36 × 64 × 3."""
+    from PIL import Image  # late: commands that show no picture start faster
+
+    rows = np.zeros((len(frames), HEIGHT, WIDTH, 3), dtype=np.uint8)
+    for row, frame in zip(rows, frames, strict=True):
+        picture = Image.fromarray(frame.pixels)
+        row[:] = np.asarray(picture.resize((WIDTH, HEIGHT), Image.Resampling.BOX))
+    return rows
+
+
+GLIMPSES = FrameLayer(LayerKey("glimpses", 1, {"width": WIDTH, "height": HEIGHT}), 144, thumbnails)
+"""Thumbnails: enough to see cuts, draw a strip, and tell stills from movement."""
+
+
+def network_layer(network: FrameNetwork) -> FrameLayer:
     """The output of a network, stored once for all encoders derived from it."""
-
-    def __init__(self, network: FrameNetwork) -> None:
-        self._network = network
-        self.key = LayerKey(network.layer, 1, {"model": network.key})
-        self.side = network.size
-
-    def rows(self, frames: Sequence[Frame]) -> NDArray[Any]:
-        """The network's output in half precision."""
-        # the rounding error is far below that of the models, at half the disk space
-        return self._network.outputs(frames).astype(np.float16)
+    key = LayerKey(network.layer, 1, {"model": network.key})
+    return FrameLayer(key, network.size, _halved(network.outputs))
 
 
-class EmbeddingLayer:
-    """The vectors of an encoder."""
+def stored_layer(encoder: ImageEncoder) -> FrameLayer:
+    """The layer that must be stored for an encoder's vectors to be known."""
+    if isinstance(encoder, DerivedEncoder):
+        return network_layer(encoder.network)
+    return FrameLayer(embedding_key(encoder), encoder.size, _halved(encoder.images))
 
-    def __init__(self, encoder: ImageEncoder) -> None:
-        self._encoder = encoder
-        self.key = embedding_key(encoder)
-        self.side = encoder.size
 
-    def rows(self, frames: Sequence[Frame]) -> NDArray[Any]:
-        """Unit rows in half precision."""
-        return self._encoder.images(frames).astype(np.float16)
+def _halved(rows: Callable[[Sequence[Frame]], NDArray[Any]]) -> Callable[..., NDArray[Any]]:
+    # the rounding error is far below that of the models, at half the disk space
+    return lambda frames: rows(frames).astype(np.float16)
 
 
 def embedding_key(encoder: ImageEncoder) -> LayerKey:
@@ -191,8 +177,8 @@ class Pictures:
         """The layers that search and the methods need."""
         senses = self._senses
         needed: list[FrameLayer] = [
-            Glimpses(),
-            NetworkLayer(senses.tagger),
+            GLIMPSES,
+            network_layer(senses.tagger),
             stored_layer(senses.scene_encoder),
             stored_layer(senses.images),
         ]
@@ -222,7 +208,7 @@ class Pictures:
 
     def glimpses(self) -> NDArray[Any]:
         """Thumbnails."""
-        return self.rows(Glimpses())
+        return self.rows(GLIMPSES)
 
     @cached_property
     def embeddings(self) -> NDArray[np.float32]:
@@ -244,7 +230,7 @@ class Pictures:
         grid = self._source.grid()
         # the last moment of the grid that is not after the given time
         rows = np.searchsorted(grid, list(times), side="right") - 1
-        probabilities = probabilities_in(self.rows(NetworkLayer(self._senses.tagger)))
+        probabilities = probabilities_in(self.rows(network_layer(self._senses.tagger)))
         return [best_tags(probabilities[row], top) for row in np.clip(rows, 0, len(grid) - 1)]
 
     def _vectors(self, encoder: ImageEncoder) -> NDArray[np.float32]:
@@ -253,10 +239,3 @@ class Pictures:
         if isinstance(encoder, DerivedEncoder):
             return encoder.from_outputs(rows)
         return np.asarray(rows, np.float32)
-
-
-def stored_layer(encoder: ImageEncoder) -> FrameLayer:
-    """The layer that must be stored for an encoder's vectors to be known."""
-    if isinstance(encoder, DerivedEncoder):
-        return NetworkLayer(encoder.network)
-    return EmbeddingLayer(encoder)

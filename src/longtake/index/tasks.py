@@ -25,7 +25,7 @@ from typing import TypeAlias, TypeVar
 
 from longtake._util.cancellation import Stop, stopping
 from longtake.index.film import Film
-from longtake.index.layers import Advance, Glimpses
+from longtake.index.layers import GLIMPSES, Advance
 from longtake.index.text_layers import SpeechLayer, TileOrder
 from longtake.types import Segment
 
@@ -187,7 +187,7 @@ def onscreen_task(film: Film) -> IndexTask:
 
     def has_glimpses() -> bool:
         # counting the shots that are missing would compute the thumbnails first
-        return film.pictures.has(Glimpses())
+        return film.pictures.has(GLIMPSES)
 
     def describe() -> str:
         if not reads:

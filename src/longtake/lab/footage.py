@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 
@@ -46,8 +44,8 @@ class LabFootage(PlainFootage):
         self._fps = fps
         self._width = width
         self._painter = Painter(script, code=code)
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[float, int | None], Frame] = OrderedDict()
+        # 200 MB; questions about one film often look at the same frames
+        self._drawn = lru_cache(maxsize=500)(self._draw)
 
     @property
     def name(self) -> str:
@@ -99,9 +97,7 @@ class LabFootage(PlainFootage):
             rows[number] = content + 0.5 * noise
         return rows
 
-    def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit vector per text, by meaning."""
-        return self.encoder.texts(texts)
+    meanings = encode
 
     def speech(self, within: Segment | None = None) -> list[Line]:
         """The narrator's lines."""
@@ -119,17 +115,12 @@ class LabFootage(PlainFootage):
         rate = PROFILE.picture.fps
         # the written film shows each drawing from its own time until the next one
         inside = min(max(time, 0.0), self.duration - 1e-3)
-        shown = int(inside * rate + 1e-6) / rate
-        with self._lock:  # methods fetch frames from several threads
-            frame = self._kept.get((shown, width))
-            if frame is None:
-                frame = Frame(shown, _scaled(self._painter.frame(shown), width))
-                frame.pixels.setflags(write=False)  # the same frame is returned to several callers
-                self._kept[shown, width] = frame
-                # 200 MB; questions about one film often look at the same frames
-                if len(self._kept) > 500:
-                    self._kept.popitem(last=False)
-        return frame
+        return self._drawn(int(inside * rate + 1e-6) / rate, width)
+
+    def _draw(self, time: float, width: int | None) -> Frame:
+        pixels = _scaled(self._painter.frame(time), width)
+        pixels.setflags(write=False)  # the same frame is returned to several callers
+        return Frame(time, pixels)
 
 
 def _scaled(pixels: Pixels, width: int | None) -> Pixels:

@@ -8,16 +8,13 @@ reported.
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import hashlib
 import json
 import random
 import re
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -277,20 +274,6 @@ class Pairs:
         rows = np.asarray(chosen, np.int64)
         return Pairs(self.frames[rows], self.counts[rows], self.texts[rows], self.videos[rows])
 
-    def save(self, path: Path) -> None:
-        """Write the pairs atomically."""
-        draft = path.with_name(f".{path.name}.npz")
-        np.savez(
-            draft, frames=self.frames, counts=self.counts, texts=self.texts, videos=self.videos
-        )
-        draft.replace(path)
-
-
-def load(path: Path) -> Pairs:
-    """Read what :meth:`Pairs.save` wrote."""
-    with np.load(path, allow_pickle=False) as stored:
-        return Pairs(stored["frames"], stored["counts"], stored["texts"], stored["videos"])
-
 
 def stack(
     clips: Sequence[NDArray[Any]], texts: NDArray[Any], videos: Sequence[str], max_frames: int
@@ -377,16 +360,12 @@ def held_out(pairs: Pairs, share: float, seed: int) -> tuple[Pairs, Pairs]:
     return train_pairs, pairs.only(np.flatnonzero(tested).tolist())
 
 
-PAIRS = "pairs.npz"
-
-
 def prepare(
     data: Path,
     videos: Path,
     settings: Settings,
     rules: CaptionRules,
     frames: int,
-    folder: Path,
     advance: Callable[[float], None] = lambda share: None,  # noqa: ARG005
     *,
     raw: bool = False,
@@ -394,52 +373,28 @@ def prepare(
 ) -> tuple[Pairs, list[str], ImageTextEncoder]:
     """The pairs of a list, a report of what was dropped, and the encoder.
 
-    Pairs are cached in ``folder`` until the list, the films, the encoder or the rules change. With
-    ``raw`` they are pictures and captions, so that the encoder can be trained. The model of ``run``
-    rewrites captions that are too long.
+    Vectors come from the films' indexes. With ``raw`` the pairs are pictures and captions, so that
+    the encoder can be trained. The model of ``run`` rewrites captions that are too long.
     """
     senses = PerceptionModels(settings.perception, cache_folder(settings))
     squares = _squares(senses.images) if raw else None
     listed = read_list(data)
     paths = _paths(listed, videos)
-    choices = [asdict(rules), frames, raw, run and run.names["llm"]]
-    identity = _identity(data, _files(paths, videos), senses.images, choices)
-    file, note = folder / PAIRS, folder / f"{PAIRS}.json"
-    cached = _cached(file, note, identity)
-    if cached is not None:
-        return *cached, senses.images
     count, max_tokens = tokens_of(senses.images)
     clips, dropped = keep(listed, rules, count, max_tokens, run)
     store = open_store(settings)
+
+    def opened(video: str) -> Film:
+        return Film(paths[video], store, settings, senses=senses)
+
     try:
-        pairs = embed(
-            clips,
-            dropped,
-            lambda video: Film(paths[video], store, settings, senses=senses),
-            frames,
-            advance,
-            squares,
-        )
+        pairs = embed(clips, dropped, opened, frames, advance, squares)
     except ConfigError as error:
         why = "; ".join(dropped.lines()) or f"{data} lists none"
         raise ConfigError(f"{error} ({why})") from error
-    folder.mkdir(parents=True, exist_ok=True)
-    pairs.save(file)
-    report = _report(pairs, dropped)
-    record = {"identity": identity, "dropped": report}
-    note.write_text(json.dumps(record, indent=2), encoding="utf-8")
+    films = len(set(pairs.videos.tolist()))
+    report = [f"kept {len(pairs)} clips of {films} films", *dropped.lines()]
     return pairs, report, senses.images
-
-
-def _cached(file: Path, note: Path, identity: str) -> tuple[Pairs, list[str]] | None:
-    """The cached pairs with this identity; ``None``, so they are rebuilt, if unreadable."""
-    try:
-        record = json.loads(note.read_text(encoding="utf-8"))
-        if record["identity"] != identity:
-            return None
-        return load(file), record["dropped"]
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
-        return None
 
 
 def tokens_of(encoder: ImageTextEncoder) -> tuple[Count, int]:
@@ -464,30 +419,9 @@ def _squares(encoder: ImageTextEncoder) -> Squares:
     return encoder.squares
 
 
-def _report(pairs: Pairs, dropped: Dropped) -> list[str]:
-    films = len(set(pairs.videos.tolist()))
-    return [f"kept {len(pairs)} clips of {films} films", *dropped.lines()]
-
-
 def _paths(listed: Sequence[Mapping[str, Any]], videos: Path) -> dict[str, Path]:
     """The file of each video: with a film's suffix anywhere in the folder, or of that name."""
     files = sorted(videos.rglob("*"), reverse=True)
     below = {file.stem: file for file in files if file.suffix in VIDEO_SUFFIXES}
     names = {str(row.get("video")) for row in listed}
     return {name: below.get(name, videos / name) for name in names}
-
-
-def _files(paths: Mapping[str, Path], videos: Path) -> list[Any]:
-    """The films that the list names, with size and modification time to detect replacements."""
-    films = []
-    for name, path in sorted(paths.items()):
-        with contextlib.suppress(OSError, ValueError):
-            status = path.stat()
-            films.append([name, status.st_size, status.st_mtime_ns])
-    return [str(videos.resolve()), films]
-
-
-def _identity(data: Path, films: list[Any], encoder: ImageTextEncoder, choices: list[Any]) -> str:
-    content = hashlib.blake2b(data.read_bytes()).hexdigest()
-    facts = [encoder.key, choices, content, films]
-    return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()

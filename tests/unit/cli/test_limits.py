@@ -13,7 +13,8 @@ from support.patience import FOREVER, PATIENCE
 from longtake._util.cancellation import Cancelled
 from longtake.cli.options import check_models
 from longtake.errors import ModelError
-from longtake.index.layers import NetworkLayer, Pictures
+from longtake.index.layers import Pictures
+from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 
@@ -31,7 +32,7 @@ def slow_index(monkeypatch):
         ended.wait(FOREVER)
         raise Cancelled
 
-    monkeypatch.setattr(NetworkLayer, "rows", slow)
+    monkeypatch.setattr(EfficientNetLite2, "outputs", slow)
     yield
     ended.set()
 

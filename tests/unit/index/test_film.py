@@ -12,7 +12,7 @@ from longtake.algorithms.shots import tile_colours
 from longtake.config import IndexSettings, Settings
 from longtake.errors import MediaError
 from longtake.index.film import Film, measured, partition, sample_times
-from longtake.index.layers import CHUNK, Glimpses
+from longtake.index.layers import CHUNK, GLIMPSES
 from longtake.index.source import PIECE, fingerprint, load_video
 from longtake.index.store import LayerKey, Store
 from longtake.index.tasks import tasks
@@ -92,7 +92,7 @@ def test_what_is_damaged_is_built_again(footage, store):
     for file in (footage.folder.path / "layers").glob("*/*.npy"):
         file.write_bytes(file.read_bytes()[:-1])
     again = Film(footage.path, store)
-    assert not again.pictures.has(Glimpses())
+    assert not again.pictures.has(GLIMPSES)
     assert np.array_equal(again.pictures.glimpses(), rows)
     for file in (footage.folder.path / "layers").glob("*/meta.json"):
         file.write_text('{"arrays": [], "notes": {}}' if "packets" in file.parent.name else "{")
@@ -112,7 +112,7 @@ def test_missing_layers_share_one_pass(footage, monkeypatch):
     )
     a, b = Counting("a"), Counting("b")
     footage.pictures.rows(a)
-    footage.pictures.build([a, b, Glimpses()])
+    footage.pictures.build([a, b, GLIMPSES])
     assert passes == [200, 200]
     assert (a.asked, b.asked) == (200, 200)
 

@@ -217,15 +217,11 @@ def test_a_film_whose_pictures_cannot_be_read_is_dropped():
     assert dropped.lines() == ["dropped 1: film cannot be read (no picture)"]
 
 
-def test_pairs_are_kept_and_read(tmp_path):
+def test_pairs_are_padded():
     made = data.stack([np.eye(3, dtype=np.float32)[:2]], np.eye(3, dtype=np.float32)[:1], ["v"], 4)
     assert made.frames.shape == (1, 4, 3)
     assert made.frames[0, 2:].any() == False  # noqa: E712
-    made.save(tmp_path / "pairs.npz")
-    again = data.load(tmp_path / "pairs.npz")
-    assert again.counts.tolist() == [2]
-    assert again.videos.tolist() == ["v"]
-    assert np.array_equal(again.frames, made.frames)
+    assert (made.counts.tolist(), made.videos.tolist()) == ([2], ["v"])
 
 
 def test_no_film_is_both_trained_and_tested_on():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from longtake.config import Settings, cache_folder
@@ -96,7 +96,8 @@ def lab(
     return Benchmark(name, items, source, {}, settings)
 
 
-def _made(options: Mapping[str, str], *, captions: bool) -> Benchmark:
+def load(folder: Path, options: Mapping[str, str], *, captions: bool = False) -> Benchmark:  # noqa: ARG001
+    """Worlds drawn from their scripts, or as captions alone."""
     try:
         first, _, last = options.get("seeds", "0-2").partition("-")
         seeds = range(int(first), int(last or first) + 1)
@@ -116,16 +117,6 @@ def _made(options: Mapping[str, str], *, captions: bool) -> Benchmark:
     if questions < 1:
         raise ConfigError("lab: questions must be 1 or more")
     return lab(seeds, minutes, questions, noise=noise, captions=captions)
-
-
-def load(folder: Path, options: Mapping[str, str]) -> Benchmark:  # noqa: ARG001
-    """Worlds drawn from their scripts."""
-    return _made(options, captions=False)
-
-
-def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:  # noqa: ARG001
-    """The same worlds as captions alone."""
-    return _made(options, captions=True)
 
 
 OPTIONS = {
@@ -148,7 +139,7 @@ CAPTIONS = BenchmarkInfo(
     "nothing: they are generated from their seeds",
     "no files",
     "Apache-2.0",
-    load=load_captions,
+    load=partial(load, captions=True),
     made=True,
     options={name: meaning for name, meaning in OPTIONS.items() if name != "noise"},
 )
