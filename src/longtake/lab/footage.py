@@ -21,7 +21,7 @@ from longtake.lab import frame_code
 from longtake.lab import vocabulary as v
 from longtake.lab.drawing import Painter
 from longtake.lab.facts import BASE_OF, Deed, Fact, Presence, Sign
-from longtake.lab.profile import PROFILE, EncoderProfile, numbers
+from longtake.lab.profile import PROFILE, numbers
 from longtake.lab.world import Script, make_script
 from longtake.types import Frame, Line, Pixels, Segment
 from longtake.video.video import sample_times
@@ -37,12 +37,10 @@ class LabFootage(PlainFootage):
         encoder: LabEncoder | None = None,
         fps: float = 1.0,
         code: bool = True,
-        width: int | None = None,
     ) -> None:
         self.script = script
         self.encoder = encoder or LabEncoder()
         self._fps = fps
-        self._width = width
         self._painter = Painter(script, code=code)
         # 200 MB; questions about one film often look at the same frames
         self._drawn = lru_cache(maxsize=500)(self._draw)
@@ -64,7 +62,7 @@ class LabFootage(PlainFootage):
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """The frames at the given times."""
-        return [self._frame(time, width or self._width) for time in times]
+        return [self._frame(time, width) for time in times]
 
     def embeddings(self) -> NDArray[np.float32]:
         """One unit vector per moment of the grid."""
@@ -188,16 +186,10 @@ def _picture_bag(facts: Sequence[Fact]) -> dict[str, float]:
 class LabEncoder:
     """The simulated encoder. ``noise=math.inf`` gives vectors without content."""
 
-    def __init__(
-        self,
-        noise: float | None = None,
-        *,
-        seed: int = 0,
-        profile: EncoderProfile = PROFILE.encoder,
-    ) -> None:
+    def __init__(self, noise: float | None = None, *, seed: int = 0) -> None:
+        profile = PROFILE.encoder
         self.noise = profile.noise if noise is None else noise
         self.seed = seed
-        self._profile = profile
         self.dim = profile.dim
         self.size = 224
         self.name = f"lab/noise={self.noise:g},seed={seed}"
@@ -243,7 +235,7 @@ class LabEncoder:
         of_moment = _unit(numbers("moment", *world, second).normal(size=self.dim))
         shared = _unit(numbers("scene", *world, scene_start).normal(size=self.dim))
         # neighbouring moments of a real film look alike, so part of the noise is common to a scene
-        part = self._profile.scene_share
+        part = PROFILE.encoder.scene_share
         noise = _unit(math.sqrt(part) * shared + math.sqrt(1 - part) * of_moment)
         if math.isinf(self.noise):
             return noise  # no content is left

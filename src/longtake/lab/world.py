@@ -28,7 +28,7 @@ from longtake.lab.facts import (
     sentence,
     values_of,
 )
-from longtake.lab.profile import PROFILE, WorldProfile, generator
+from longtake.lab.profile import PROFILE, generator
 from longtake.types import Line, Segment
 
 
@@ -166,7 +166,7 @@ MOST_MINUTES = 255
 
 
 @lru_cache(maxsize=32)
-def make_script(seed: int, minutes: int, profile: WorldProfile = PROFILE.world) -> Script:
+def make_script(seed: int, minutes: int) -> Script:
     """The script for a seed and a length in minutes."""
     if not 0 <= seed <= MOST_SEED:
         raise ConfigError(f"seed must be between 0 and {MOST_SEED}, not {seed}", key="seed")
@@ -174,7 +174,7 @@ def make_script(seed: int, minutes: int, profile: WorldProfile = PROFILE.world) 
         raise ConfigError(
             f"minutes must be between 1 and {MOST_MINUTES}, not {minutes}", key="minutes"
         )
-    return _Writer(seed, minutes, profile).write()
+    return _Writer(seed, minutes).write()
 
 
 class _Writer:
@@ -183,10 +183,10 @@ class _Writer:
     The order of draws from ``rng`` is part of the profile: reordering them changes every world.
     """
 
-    def __init__(self, seed: int, minutes: int, profile: WorldProfile) -> None:
-        self.seed, self.minutes, self.profile = seed, minutes, profile
+    def __init__(self, seed: int, minutes: int) -> None:
+        self.seed, self.minutes = seed, minutes
         self.rng = generator("world", PROFILE.name, seed, minutes)
-        self.cast = _cast(self.rng, profile)
+        self.cast = _cast(self.rng)
         self.theme = self.rng.choice(sorted(v.THEMES))
         self.deeds: list[Deed] = []
         self.sign_keys: set[tuple[str, str]] = set()
@@ -203,7 +203,7 @@ class _Writer:
         for start, end in self._lengths():
             if left == 0:
                 episode += 1
-                left = self.rng.randint(*self.profile.scenes_per_episode)
+                left = self.rng.randint(*PROFILE.world.scenes_per_episode)
                 if self.minutes < 10:  # short films should have several episodes, too
                     left = min(left, 3)
                 places = self.rng.sample(v.PLACES, 4)
@@ -219,7 +219,7 @@ class _Writer:
 
     def _lengths(self) -> list[tuple[int, int]]:
         total = self.minutes * 60
-        shortest, longest = self.profile.scene
+        shortest, longest = PROFILE.world.scene
         # at least about six scenes, however short the film
         longest = min(longest, max(shortest + 10, total // 6))
         bounds, start = [], 0
@@ -237,7 +237,7 @@ class _Writer:
         self, start: int, end: int, episode: int, palette: int, place: str, people: Sequence[Person]
     ) -> Scene:
         look = Appearance(palette, self.rng.choice(MOTIONS), self.rng.randrange(1000))
-        count = self.rng.randint(*self.profile.people_per_scene)
+        count = self.rng.randint(*PROFILE.world.people_per_scene)
         present = tuple(self.rng.sample(list(people), count))
         deeds = self._deeds(start, end, place, present)
         signs = self._signs(start, end, place)
@@ -250,18 +250,18 @@ class _Writer:
         person = self.rng.choice(people)
         time = start + self.rng.randint(1, 6)
         while time + 1 < end:
-            if self.rng.random() >= self.profile.same_person:
+            if self.rng.random() >= PROFILE.world.same_person:
                 person = self.rng.choice(people)
-            finish = min(time + self.rng.choice(self.profile.event), end - 1)
+            finish = min(time + self.rng.choice(PROFILE.world.event), end - 1)
             deed = self._deed(person, place)
             self.deeds.append(deed)
             happenings.append(Happening(*self._made_out(time, finish), deed))
-            time = finish + self.rng.choice(self.profile.deed_gap)
+            time = finish + self.rng.choice(PROFILE.world.deed_gap)
         return tuple(happenings)
 
     def _made_out(self, start: int, end: int) -> tuple[int, int]:
         """The seconds in which an event can be made out: a single one if it is small."""
-        if self.rng.random() >= self.profile.small:
+        if self.rng.random() >= PROFILE.world.small:
             return start, end
         close = self.rng.randrange(start, end)
         return close, close + 1
@@ -271,7 +271,7 @@ class _Writer:
         known = set(self.deeds)
         earlier = [deed for deed in self.deeds if deed.person == person]
         while True:
-            if earlier and self.rng.random() < self.profile.twin:
+            if earlier and self.rng.random() < PROFILE.world.twin:
                 deed = self._twin(self.rng.choice(earlier), place)
             else:
                 deed = Deed(person, self.rng.choice(list(v.VERBS)), self._thing(), place)
@@ -292,7 +292,7 @@ class _Writer:
         return Deed(of.person, of.verb, Thing(thing.colour, self._thing().kind), place)
 
     def _thing(self) -> Thing:
-        themed = self.rng.random() < self.profile.on_theme
+        themed = self.rng.random() < PROFILE.world.on_theme
         kinds = v.THEMES[self.theme] if themed else v.THINGS
         kind = self.rng.choice(kinds)
         return Thing(self.rng.choice(list(v.COLOURS)), kind)
@@ -300,11 +300,11 @@ class _Writer:
     def _signs(self, start: int, end: int, place: str) -> tuple[Happening, ...]:
         # colour and place together identify a sign, so no pair is used twice
         colours = [colour for colour in v.COLOURS if (colour, place) not in self.sign_keys]
-        if not colours or self.rng.random() >= self.profile.sign:
+        if not colours or self.rng.random() >= PROFILE.world.sign:
             return ()
         colour, text = self.rng.choice(colours), self._sign_text()
         self.sign_keys.add((colour, place))
-        length = min(self.rng.choice(self.profile.event), end - start - 2)
+        length = min(self.rng.choice(PROFILE.world.event), end - start - 2)
         begin = self.rng.randint(start + 1, end - 1 - length)
         return (Happening(*self._made_out(begin, begin + length), Sign(colour, text, place)),)
 
@@ -319,17 +319,17 @@ class _Writer:
     def _spoken(self, total: int) -> tuple[Spoken, ...]:
         lines: list[Spoken] = []
         time = self.rng.randint(2, 10)
-        while (finish := time + self.rng.choice(self.profile.line)) < total:
-            if self.rng.random() < self.profile.small_talk or not self.subjects:
+        while (finish := time + self.rng.choice(PROFILE.world.line)) < total:
+            if self.rng.random() < PROFILE.world.small_talk or not self.subjects:
                 lines.append(Spoken(time, finish, self.rng.choice(v.SMALL_TALK), None))
             else:
                 relation = self.rng.choice(list(SAYINGS))
                 saying = Saying(self.subjects.pop(), relation, self.rng.choice(values_of(relation)))
                 lines.append(Spoken(time, finish, sentence(saying), saying))
-            time = finish + self.rng.choice(self.profile.line_gap)
+            time = finish + self.rng.choice(PROFILE.world.line_gap)
         return tuple(lines)
 
 
-def _cast(rng: random.Random, profile: WorldProfile) -> tuple[Person, ...]:
-    coats = rng.sample(list(v.COLOURS), profile.cast_coats)
+def _cast(rng: random.Random) -> tuple[Person, ...]:
+    coats = rng.sample(list(v.COLOURS), PROFILE.world.cast_coats)
     return tuple(Person(coat, hat) for coat in coats for hat in rng.sample(v.HATS, 2))

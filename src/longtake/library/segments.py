@@ -59,10 +59,6 @@ class Row:
     picture: Vectors | None = None
     meaning: Vectors | None = None
 
-    def text(self, source: str) -> str:
-        """The words of one source, a line per line."""
-        return {"said": self.said, "shown": self.shown, "described": self.described}[source]
-
 
 def material_of_film(film: Film) -> Material:
     """What has been indexed of a film; nothing is computed for it that takes long."""
@@ -187,10 +183,6 @@ class StoredRow:
     segment: Segment
     lines: Mapping[str, Sequence[Line]] = field(default_factory=dict)
     """What is said, shown and described, by source."""
-
-    def text(self, source: str) -> str:
-        """The words of one source."""
-        return " ".join(line.text for line in self.lines.get(source, ()))
 
 
 class IndexedFilm(NamedTuple):
