@@ -153,7 +153,7 @@ benchmarks = Registry(
         "nextgqa-captions": "longtake.evals.benchmarks.short_clips:NEXTGQA_CAPTIONS",
         "videomme": "longtake.evals.benchmarks.long_videos:VIDEOMME",
         "longvideobench": "longtake.evals.benchmarks.long_videos:LONGVIDEOBENCH",
-        "mlvu": "longtake.evals.benchmarks.mlvu:ABOUT",
+        "mlvu": "longtake.evals.benchmarks.long_videos:MLVU",
         "lvbench": "longtake.evals.benchmarks.long_videos:LVBENCH",
         "meetings": "longtake.evals.benchmarks.meetings:ABOUT",
         "lab": "longtake.evals.benchmarks.lab:ABOUT",

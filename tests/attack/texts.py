@@ -24,7 +24,7 @@ from longtake.agents.team import read_team
 from longtake.errors import LongtakeError
 from longtake.evals import runs
 from longtake.evals.benchmarks import load
-from longtake.evals.benchmarks.mlvu import DEV
+from longtake.evals.benchmarks.long_videos import DEV
 from longtake.lab.film import read_script
 from longtake.lab.world import make_script
 from longtake.tracing import trace

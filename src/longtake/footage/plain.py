@@ -97,16 +97,9 @@ class CaptionedFootage(PlainFootage):
         self._sentences = sentences
         self._step = step
         self.encoder = CaptionSpace(sentences.name)
-
-    @property
-    def duration(self) -> float:
-        """Length in seconds."""
-        return len(self._captions) * self._step
-
-    @cached_property
-    def times(self) -> NDArray[np.float64]:
-        """The moments that have a caption."""
-        return np.arange(len(self._captions), dtype=np.float64) * self._step
+        self.duration = len(captions) * step
+        # the moments that have a caption
+        self.times: NDArray[np.float64] = np.arange(len(captions), dtype=np.float64) * step
 
     def captions(self, times: Sequence[float]) -> list[str]:
         """The captions at the given times."""

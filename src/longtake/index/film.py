@@ -23,7 +23,7 @@ from longtake.errors import RunError
 from longtake.footage.protocol import Material
 from longtake.index.layers import GLIMPSES, Advance, Pictures, ignore
 from longtake.index.source import IndexedSource
-from longtake.index.store import Arrays, FilmFolder, LayerKey, Notes, Store
+from longtake.index.store import Arrays, LayerKey, Notes, Store
 from longtake.index.text_layers import FilmWords
 from longtake.llm.backend import Description
 from longtake.perception.loader import PerceptionModels
@@ -201,6 +201,11 @@ class Film:
         # all films of a process share the models, which take seconds to load
         self.senses = senses or PerceptionModels(self.settings.perception, store.root)
         self.source = IndexedSource(film_path(path), store, self.settings)
+        self.path, self.name = self.source.path, self.source.path.name
+        self.fingerprint, self.folder = self.source.fingerprint, self.source.folder
+        # what models reply about the film is kept with it
+        self.replies_folder = self.folder.path
+        self.given_subtitles = subtitles
         self.pictures = Pictures(self.source, self.senses)
         self.words = FilmWords(
             self.source,
@@ -211,34 +216,9 @@ class Film:
         )
 
     @property
-    def path(self) -> Path:
-        """The file."""
-        return self.source.path
-
-    @property
     def has(self) -> frozenset[Material]:
         """Pictures, unless the file has sound only."""
         return frozenset({"pictures"} if self.video.info.codec else ())
-
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return self.path.name
-
-    @property
-    def fingerprint(self) -> str:
-        """Identity of the file's content."""
-        return self.source.fingerprint
-
-    @property
-    def folder(self) -> FilmFolder:
-        """The film's folder in the store."""
-        return self.source.folder
-
-    @property
-    def replies_folder(self) -> Path:
-        """The folder in which models' replies about this film are kept."""
-        return self.folder.path
 
     @property
     def video(self) -> Video:
@@ -269,11 +249,6 @@ class Film:
     def retriever(self) -> VideoTextEncoder | None:
         """The trained head that scores clips against texts, if one is configured."""
         return self.senses.retriever
-
-    @property
-    def given_subtitles(self) -> Path | None:
-        """The subtitle file that the user named, if any."""
-        return self.words.subtitles.given
 
     @property
     def subtitle_file(self) -> Path | None:

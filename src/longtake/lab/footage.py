@@ -40,25 +40,11 @@ class LabFootage(PlainFootage):
     ) -> None:
         self.script = script
         self.encoder = encoder or LabEncoder()
-        self._fps = fps
+        self.name, self.duration = script.name, script.duration
+        self.times = sample_times(script.duration, fps)
         self._painter = Painter(script, code=code)
         # 200 MB; questions about one film often look at the same frames
         self._drawn = lru_cache(maxsize=500)(self._draw)
-
-    @property
-    def name(self) -> str:
-        """The world's name."""
-        return self.script.name
-
-    @property
-    def duration(self) -> float:
-        """Length in seconds."""
-        return self.script.duration
-
-    @cached_property
-    def times(self) -> NDArray[np.float64]:
-        """The sampling grid; one moment per second by default."""
-        return sample_times(self.duration, self._fps)
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """The frames at the given times."""

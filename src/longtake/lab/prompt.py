@@ -261,14 +261,8 @@ class Shown:
 
     def intervals(self, text: str | None = None) -> list[Segment]:
         """The time ranges that the text names, in order, without repeats."""
-        placed: list[tuple[int, Segment]] = []
-        for pattern in (_RANGE, _SECONDS_RANGE, _FIELDS):
-            for match in pattern.finditer(self.text if text is None else text):
-                start, end = parse_time(match[1]), parse_time(match[2])
-                if end > start:
-                    placed.append((match.start(), Segment(start, end)))
-        placed.sort(key=lambda pair: pair[0])
-        return list(dict.fromkeys(segment for _, segment in placed))
+        placed = sorted(_ranges(self.text if text is None else text), key=lambda each: each[0][0])
+        return list(dict.fromkeys(Segment(a, b) for _, a, b in placed if b > a))
 
     def numbered_segments(self) -> dict[int, Segment]:
         """Segments from lines such as ``3. 00:10:00 to 00:20:00``, by number."""
@@ -321,14 +315,20 @@ class Shown:
         return form_in(self.instructions)
 
 
+def _ranges(text: str) -> Iterator[tuple[tuple[int, int], float, float]]:
+    """Every time range that a text names, with its place, in whatever notation."""
+    for pattern in (_RANGE, _SECONDS_RANGE, _FIELDS):
+        for match in pattern.finditer(text):
+            yield match.span(), parse_time(match[1]), parse_time(match[2])
+
+
 def _times(text: str) -> list[tuple[int, float]]:
     """Every time that a text names, with its position; a range counts as its middle."""
     times: list[tuple[int, float]] = []
     inside: set[int] = set()
-    for pattern in (_RANGE, _SECONDS_RANGE, _FIELDS):
-        for match in pattern.finditer(text):
-            inside.update(range(*match.span()))
-            times.append((match.start(), (parse_time(match[1]) + parse_time(match[2])) / 2))
+    for span, start, end in _ranges(text):
+        inside.update(range(*span))
+        times.append((span[0], (start + end) / 2))
     for match in _MOMENT.finditer(text):
         if match.start() not in inside:
             times.append((match.start(), parse_time(match[1] or match[2])))

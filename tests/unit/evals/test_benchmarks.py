@@ -12,7 +12,7 @@ from support.annotations import EGOSCHEMA, LONGVIDEOBENCH, LVBENCH, MLVU, NEXTQA
 from longtake import cli, registry
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import about, load
-from longtake.evals.benchmarks.mlvu import DEV
+from longtake.evals.benchmarks.long_videos import DEV
 from longtake.evals.report import markdown, read
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import by_tag

@@ -18,7 +18,6 @@ from longtake.footage.plain import CaptionedFootage
 from longtake.footage.protocol import Footage
 from longtake.perception.minilm import MiniLM
 from longtake.runner.films import VIDEO_SUFFIXES, open_film
-from longtake.types import LETTERS
 
 
 @contextmanager
@@ -181,11 +180,6 @@ def _in_order(captions: Mapping[str, str] | Sequence[str]) -> list[str]:
     if isinstance(captions, Mapping):
         return [captions[second] for second in sorted(captions, key=int)]
     return list(captions)
-
-
-def letter(index: int) -> str:
-    """The letter of option ``index``, counted from 0."""
-    return LETTERS[index]
 
 
 def without_letter(option: str) -> str:

@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, BenchmarkQuestion, LabelledQuestion
-from longtake.evals.benchmarks.files import Files, letter
+from longtake.evals.benchmarks.files import Files
 from longtake.footage.plain import PlainFootage
 from longtake.footage.protocol import Footage, Material
 from longtake.perception.minilm import MiniLM
-from longtake.types import Line, Question, Segment
+from longtake.types import LETTERS, Line, Question, Segment
 
 ARCHIVE = "ami_public_manual_1.6.2.zip"
 ROLES = {
@@ -238,7 +238,7 @@ def _items(folder: Path, path: Path, *, choice: bool) -> list[LabelledQuestion]:
                 continue
             options = _options(query["answer"], others, identity)
             question = Question(query["query"], options)
-            label = letter(options.index(query["answer"]))
+            label = LETTERS[options.index(query["answer"])]
         items.append(
             LabelledQuestion(
                 BenchmarkQuestion(identity, path.stem, question),

@@ -20,8 +20,8 @@ from longtake.evals.benchmarks import (
     LabelledQuestion,
     VideoSource,
 )
-from longtake.evals.benchmarks.files import CaptionSource, Files, FilmSource, letter
-from longtake.types import Question, Segment
+from longtake.evals.benchmarks.files import CaptionSource, Files, FilmSource
+from longtake.types import LETTERS, Question, Segment
 
 KINDS = {"C": "causal", "T": "temporal", "D": "descriptive"}
 """Kinds of NExT-QA's questions by the first letter of their type."""
@@ -41,7 +41,7 @@ def _nextqa(files: Files, split: str) -> list[LabelledQuestion]:
         if hard:
             tags["atp_hard"] = "yes" if identity in hard else "no"
         asked = BenchmarkQuestion(identity, row["video"], question)
-        items.append(LabelledQuestion(asked, letter(int(row["answer"])), tags))
+        items.append(LabelledQuestion(asked, LETTERS[int(row["answer"])], tags))
     return items
 
 
@@ -59,7 +59,7 @@ def _nextgqa(files: Files, split: str) -> list[LabelledQuestion]:
             LabelledQuestion(
                 BenchmarkQuestion(identity, video, Question(row["question"], options)),
                 # the file holds the text of the right option, not its number
-                letter(options.index(row["answer"])),
+                LETTERS[options.index(row["answer"])],
                 _tags(row),
                 tuple(Segment(float(start), float(end)) for start, end in spans),
             )
@@ -91,7 +91,7 @@ def _egoschema_item(
     # one question per video, so its id names the video too
     asked = BenchmarkQuestion(identity, identity, question)
     truth = row.get("truth", labels.get(identity))
-    return LabelledQuestion(asked, None if truth is None else letter(int(truth)))
+    return LabelledQuestion(asked, None if truth is None else LETTERS[int(truth)])
 
 
 def _load(
