@@ -31,11 +31,6 @@ from typing import Any
 import index_truth
 from joined_film import Placed, distinct, join, timeline
 
-from longtake.algorithms.shots import survey
-from longtake.config import Settings
-from longtake.index.film import Film
-from longtake.index.store import Store
-
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "build" / "index"
 PARTS = ("frames", "speech", "onscreen")
@@ -94,8 +89,6 @@ class Side:
                 self._index(part, cache)
         if not self.result["found"]:
             self.result["found"] = stored(cache) | {"pictures": self._searched(cache)}
-            if self.name == "now":
-                self.result["read"] = read(self.film, cache)
             self._keep()
 
     def _keep(self) -> None:
@@ -168,12 +161,6 @@ def stored(cache: Path) -> dict[str, Any]:
     return lines
 
 
-def read(film: Path, cache: Path) -> list[float]:
-    """The times of the frames that were read."""
-    opened = Film(film, Store(cache), Settings())
-    return [float(opened.times[row]) for row in survey(opened.pictures.glimpses()).chosen]
-
-
 # -- the tables
 
 
@@ -191,23 +178,6 @@ def report(sides: Sequence[Side], placed: Sequence[Placed], threads: int) -> Non
     print("|---|---|---|---|---|")
     for side in sides:
         print(_found(side, placed))
-    for side in sides:
-        if side.result.get("read"):
-            print("\n" + _repeats(side.result["read"], placed))
-
-
-def _repeats(times: Sequence[float], placed: Sequence[Placed]) -> str:
-    """Whether shots that were seen before are read again, as they would be in a film without."""
-    count = len({place.clip for place in placed})
-    new, again = placed[:count], placed[count:]
-    # the clips of the last pass may not be all of them
-    repeated = [place for place in new if place.clip in {later.clip for later in again}]
-    rates = []
-    for places in (repeated, again):
-        inside = sum(place.start <= time < place.end for place in places for time in times)
-        minutes = sum(place.seconds for place in places) / 60
-        rates.append(f"{inside} in {minutes:.1f} minutes")
-    return f"Frames read of repeated clips: {rates[0]} at first, {rates[1]} of repeats."
 
 
 def _row(side: Side, part: str, cost: dict[str, float], minutes: float) -> str:

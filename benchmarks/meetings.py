@@ -18,6 +18,7 @@ from longtake.algorithms import intervals, lexical, stretches
 from longtake.algorithms.calibration import BIAS, logistic
 from longtake.algorithms.stretches import STEP, WEIGHTS, Talk, expected_best
 from longtake.evals.benchmarks import meetings
+from longtake.evals.scoring import paired
 from longtake.types import Segment
 
 NAMES = ("words", "meaning", "speaker", "whole topic", BIAS)
@@ -29,15 +30,6 @@ def five_windows(talk: Talk, question: str) -> list[Segment]:
     windows = [Counter(one + other) for one, other in zip(stems, [*stems[1:], []], strict=True)]
     best = np.argsort(-stretches.bm25(question, windows), kind="stable")[:5]
     return [Segment(number * STEP, (number + 2) * STEP) for number in best.tolist()]
-
-
-def interval(gaps: np.ndarray, teams: list[str]) -> tuple[float, float]:
-    """95 % of the mean, if teams are drawn with replacement."""
-    by_team = [gaps[[team == each for each in teams]] for team in sorted(set(teams))]
-    draws = np.random.default_rng(0).integers(0, len(by_team), (2000, len(by_team)))
-    means = [np.concatenate([by_team[number] for number in draw]).mean() for draw in draws]
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
 
 
 def shares(evidence: list[Segment], count: int) -> np.ndarray:
@@ -85,10 +77,9 @@ def main() -> None:
     print(f"{len(teams)} questions, {len(set(teams))} teams; F1 of cited seconds")
     print(f"BM25, five windows of 30 s             {np.mean(baseline):.3f}")
     for name, values in (("stretch", shipped), ("stretch, fitted to other teams", held_out)):
-        gaps = values - np.array(baseline)
-        low, high = interval(gaps, teams)
-        gap = f"{gaps.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
-        print(f"{name:37}  {values.mean():.3f}  {gap} to BM25")
+        gap = paired(values, baseline, teams)
+        told = f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
+        print(f"{name:37}  {values.mean():.3f}  {told} to BM25")
     weights = fitted(tables, targets)
     print(", ".join(f"{name} {value:.2f}" for name, value in zip(NAMES, weights, strict=True)))
 

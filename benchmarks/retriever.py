@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from longtake.algorithms import sampling
+from longtake.evals.scoring import paired
 from longtake.lab import vocabulary as v
 from longtake.lab.drawing import Painter
 from longtake.lab.facts import Sign, sentence
-from longtake.lab.profile import PROFILE, numbers
+from longtake.lab.profile import numbers
 from longtake.lab.world import Script, make_script
 from longtake.perception.retriever import Shape
 from longtake.perception.torch_encoder import TorchImageTextEncoder, TrainableEncoder
@@ -90,7 +91,7 @@ def main() -> None:
     for epochs, rate in ((0, 0.0), *((args.epochs, rate) for rate in args.rates)):
         results.append(run(train, test, encoder, epochs, rate, args.out, device))
         clock.tell(epochs, "epochs, encoder rate", rate)
-        report(results, test, args)
+        report(results, test)
     clock.tell("done")
 
 
@@ -315,8 +316,8 @@ def show(epoch: int, share: float, made: TrainingProgress) -> None:
         print(f"  epoch {epoch + 1}: loss {loss:.4f}", made.recalls[epoch], flush=True)
 
 
-def report(results: Sequence[dict[str, Any]], test: Pairs, args: argparse.Namespace) -> None:
-    """The table, and the same as JSON."""
+def report(results: Sequence[dict[str, Any]], test: Pairs) -> None:
+    """Print the table."""
     rows: dict[str, Any] = {"mean pooling": results[0]["pooled before"]}
     for each in results:
         if each["rate"]:
@@ -324,57 +325,17 @@ def report(results: Sequence[dict[str, Any]], test: Pairs, args: argparse.Namesp
         trained = f"encoder at {each['rate']:g}" if each["rate"] else "encoder as it is"
         rows[f"head, {trained}" if each["epochs"] else "head, untrained"] = each["head"]
     base = rows["mean pooling"]
-    lines, plain = [], []
-    for name, scores in rows.items():
-        low, high = interval(found(scores), found(base), test.videos)
-        got = recalls(scores)
-        lead = 100 * (found(scores).mean() - found(base).mean())
-        lines.append(
-            f"| {name} | "
-            + " | ".join(f"{100 * share:.1f}" for share in got.values())
-            + f" | {lead:+.1f} [{low:+.1f}, {high:+.1f}] |"
-        )
-        plain.append({"name": name, **got, "lead": lead, "interval": [low, high]})
     print("| | recall@1 | @5 | @10 | lead at 1 (95 %) |\n|---|---|---|---|---|")
-    print("\n".join(lines), flush=True)
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    about = {
-        "machine": gpu,
-        "profile": PROFILE.hash,
-        "worlds": list(args.worlds),
-        "minutes": args.minutes,
-        "held_out_clips": len(test),
-        "held_out_films": len(set(test.videos.tolist())),
-        "rows": plain,
-        "runs": [
-            {
-                "rate": r["rate"],
-                "losses": r["made"].losses,
-                "recalls": r["made"].recalls,
-                "pairs_per_second": r["made"].pairs_per_second,
-            }
-            for r in results
-        ],
-    }
-    (args.out / "result.json").write_text(json.dumps(about, indent=1))
+    for name, scores in rows.items():
+        gap = paired(found(scores), found(base), test.videos.tolist())
+        lead = f"{100 * gap.value:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}]"
+        shares = " | ".join(f"{100 * share:.1f}" for share in recalls(scores).values())
+        print(f"| {name} | {shares} | {lead} |", flush=True)
 
 
 def found(scores: NDArray[np.floating]) -> NDArray[np.floating]:
     """Which captions find their clip first."""
     return (scores.argmax(axis=1) == np.arange(len(scores))).astype(float)
-
-
-def interval(
-    ours: NDArray[np.floating], theirs: NDArray[np.floating], videos: NDArray[Any]
-) -> tuple[float, float]:
-    """95 % of the difference in points, over films drawn with replacement."""
-    films = np.unique(videos)
-    sums = np.array([(ours - theirs)[videos == film].sum() for film in films])
-    sizes = np.array([(videos == film).sum() for film in films])
-    drawn = np.random.default_rng(0).integers(0, len(films), (2000, len(films)))
-    differences = 100 * sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
-    low, high = np.percentile(differences, [2.5, 97.5])
-    return float(low), float(high)
 
 
 if __name__ == "__main__":

@@ -247,7 +247,7 @@ def measure_citations(
     if not known:
         return None
     sound = [(truth, citations) for truth, citations, is_right in known if is_right]
-    overlaps = [(_strongest(citations), truth) for truth, citations, _ in known]
+    overlaps = [(next(iter(citations), None), truth) for truth, citations, _ in known]
     ious = [intervals.iou(best, truth) if best else 0.0 for best, truth in overlaps]
     iops = [intervals.iop(best, truth) if best else 0.0 for best, truth in overlaps]
     # Acc@GQA takes an answer as grounded from this IoP on (NExT-GQA's authors)
@@ -260,7 +260,12 @@ def measure_citations(
         precision=_mean([intervals.precision(citations, truth) for truth, citations in sound]),
         recall=_mean([intervals.recall(citations, truth) for truth, citations in sound]),
         tightness=_mean([intervals.tightness(citations, truth) for truth, citations in sound]),
-        cited_right=_mean([float(_at_evidence(*each)) for each in known]),
+        cited_right=_mean(
+            [
+                float(is_right and bool(intervals.precision(citations[:1], truth)))
+                for truth, citations, is_right in known
+            ]
+        ),
         uncited=_mean([float(not citations) for _, citations in sound]),
         miou=_mean(ious),
         miop=_mean(iops),
@@ -277,14 +282,6 @@ def cited(row: Mapping[str, Any]) -> list[Segment]:
     """What a result cites, the strongest first; results of older runs are in time order."""
     pairs = row.get("evidence") or []
     return [Segment(float(start), float(end)) for start, end, *_ in pairs]
-
-
-def _at_evidence(truth: Sequence[Segment], citations: Sequence[Segment], right: bool) -> bool:
-    return right and bool(intervals.precision(citations[:1], truth))
-
-
-def _strongest(citations: Sequence[Segment]) -> Segment | None:
-    return citations[0] if citations else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

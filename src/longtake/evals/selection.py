@@ -129,15 +129,11 @@ def rank(
 
 def solver_of(member: Member, session: Session) -> Solver:
     """A solver with one agent, through perception and action."""
-    return Solver(METHOD, _alone(member, session))
-
-
-def _alone(member: Member, session: Session) -> Session:
     assignment = replace(session.assignment, roster=(member,))
     # votes are compared, not shown: their citations need no check
     unchecked = replace(session.settings, answers=AnswerSettings(verify=False))
     alone = replace(session, assignment=assignment, settings=unchecked)
-    return alone.with_fields(METHOD, ALONE)
+    return Solver(METHOD, alone.with_fields(METHOD, ALONE))
 
 
 def votes_of(
@@ -176,11 +172,10 @@ def judge_of(library: Sequence[Member], benchmark: Benchmark, session: Session) 
 
 def estimates(library: Sequence[Member], benchmark: Benchmark, session: Session) -> list[Estimate]:
     """Upper bounds for each agent on the whole sample; opens one film and sends nothing."""
-    # bounds grow with the film; one day stands for films that are not opened here
     footage = _first_footage(benchmark)
     totals = []
     for member in library:
-        alone = _alone(member, session)
+        alone = solver_of(member, session).session
         method = alone.method(METHOD)
         run = alone.run(method, footage)
         # a day of film: more than any, since an estimate is an upper bound

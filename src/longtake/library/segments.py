@@ -117,7 +117,8 @@ def _draft(material: Material, segment: Segment) -> Row | None:
     """A row without its meaning; ``None`` if there is nothing in the segment."""
     texts, times = {}, {}
     for source in WORDED:
-        inside = [line for line in material.lines.get(source, ()) if _starts_in(line, segment)]
+        # a line belongs to the segment in which it begins
+        inside = [each for each in material.lines.get(source, ()) if each.segment.start in segment]
         lines = _distinct(inside)
         texts[source] = "\n".join(line.text.replace("\n", " ") for line in lines)
         times[source] = [round(line.segment.start, 2) for line in lines]
@@ -130,11 +131,6 @@ def _draft(material: Material, segment: Segment) -> Row | None:
         return None
     words = (texts["said"], texts["shown"], texts["described"])
     return Row(segment, *words, times=json.dumps(known), picture=picture)
-
-
-def _starts_in(line: Line, segment: Segment) -> bool:
-    """Whether a line belongs to a segment: the one in which it begins."""
-    return line.segment.start in segment
 
 
 def _distinct(lines: Iterable[Line]) -> list[Line]:

@@ -69,24 +69,17 @@ class TranscriptFootage(PlainFootage):
         self.name, self.duration = name, duration
         self._lines = list(lines)
         self.times: NDArray[np.float64] = np.arange(int(duration) + 1, dtype=np.float64)
+        self._meanings: dict[str, NDArray[np.float32]] = {}
 
     @cached_property
     def _sentences(self) -> MiniLM:
         return MiniLM()
-
-    @cached_property
-    def _meanings(self) -> dict[str, NDArray[np.float32]]:
-        return {}
 
     def speech(self, within: Segment | None = None) -> list[Line]:
         """The lines that overlap a stretch."""
         if within is None:
             return list(self._lines)
         return [line for line in self._lines if line.segment.overlap(within) > 0]
-
-    def onscreen(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
-        """Always empty: there is no picture."""
-        return []
 
     def known_lines(self) -> tuple[list[Line], list[Line]]:
         """All lines."""
