@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -175,33 +175,33 @@ class LabBackend(HereBackend[LabEntry]):
         return LabEntry(model=rest)
 
 
-FAULTS = ("prose", "fence", "comma", "quotes", "cut", "words", "wrong_name")
-"""Prose around the object, a code fence, a trailing comma, single quotes, a truncated end, no JSON
-at all, misnamed fields."""
+def _misnamed(text: str) -> str:
+    data = json.loads(text)
+    if not isinstance(data, dict):
+        return text
+    return json.dumps({f"my_{name}": value for name, value in data.items()}, ensure_ascii=False)
+
+
+FAULTS: Mapping[str, Callable[[str], str]] = {
+    "prose": lambda text: (
+        f"Sure, here is my reply:\n\n{text}\n\nLet me know if you need anything else!"
+    ),
+    "fence": lambda text: f"```json\n{text}\n```",
+    "comma": lambda text: re.sub(r"\}$", ",}", text),
+    "quotes": lambda text: text.replace('"', "'"),
+    # as if the limit of tokens were reached
+    "cut": lambda text: text[: max(1, len(text) * 2 // 3)],
+    "words": lambda _: "I have looked at this carefully and cannot put it into that form.",
+    "wrong_name": _misnamed,
+}
+"""What can be wrong with a JSON reply."""
 
 
 def spoil(text: str, rate: float, *words: object) -> str:
     """Corrupt a JSON reply at the given rate; the words determine whether and how."""
     if share("fault", *words) >= rate:
         return text
-    kind = pick(FAULTS, "kind of fault", *words)
-    if kind == "prose":
-        return f"Sure, here is my reply:\n\n{text}\n\nLet me know if you need anything else!"
-    if kind == "fence":
-        return f"```json\n{text}\n```"
-    if kind == "comma":
-        return re.sub(r"\}$", ",}", text)
-    if kind == "quotes":
-        return text.replace('"', "'")
-    if kind == "cut":  # as if the limit of tokens were reached
-        return text[: max(1, len(text) * 2 // 3)]
-    if kind == "words":
-        return "I have looked at this carefully and cannot put it into that form."
-    data = json.loads(text)
-    if not isinstance(data, dict):
-        return text
-    renamed = {f"my_{name}": value for name, value in data.items()}
-    return json.dumps(renamed, ensure_ascii=False)
+    return FAULTS[pick(tuple(FAULTS), "kind of fault", *words)](text)
 
 
 NEUTRAL = "There is nothing to add."

@@ -239,16 +239,12 @@ def parse(text: str) -> LabModel:
 
 
 def _parse_value(key: str, value: str) -> Any:
-    if key == "profile":
-        return value
     if key == "world":
         seed, _, minutes = value.partition(":")
         return int(seed), int(minutes)
-    if key in ("seed", "context"):
-        return int(value)
-    if key in ("sleep", "tools"):
-        return bool(int(value))
-    return float(value)
+    kinds = {"profile": str, "seed": int, "context": int, "sleep": int, "tools": int}
+    number = kinds.get(key, float)(value)
+    return bool(number) if key in ("sleep", "tools") else number
 
 
 def _check(text: str, values: Mapping[str, Any]) -> None:

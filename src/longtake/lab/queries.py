@@ -278,11 +278,11 @@ def _direct(query: LabQuery, sightings: Sequence[Sighting], duration: float) -> 
     if query.form == "sign":
         matching = [s for s in matching if isinstance(s.fact, Sign) and s.fact.text]
     if query.form == "colour":
-        matching = [s for s in matching if _handles(s.fact, query.kind)]
+        matching = [s for s in matching if handles(s.fact, query.kind)]
     return _most_seen(query, matching, (pattern,))
 
 
-def _handles(fact: Fact, kind: str | None) -> bool:
+def handles(fact: Fact, kind: str | None) -> bool:
     """Whether a fact is a deed with a thing of the given kind."""
     return isinstance(fact, Deed) and fact.thing is not None and fact.thing.kind == kind
 
@@ -354,7 +354,7 @@ def _count(
     pattern = query.first
     counted: dict[Fact, Sighting] = {}
     for s in sightings:
-        wanted = query.kind is None or _handles(s.fact, query.kind)
+        wanted = query.kind is None or handles(s.fact, query.kind)
         if wanted and fits(pattern, s.fact):
             counted.setdefault(s.fact, s)  # deeds are unique, so a repeat is the same one
     if not counted:

@@ -18,7 +18,15 @@ from typing import Any, TypeAlias, TypeVar
 
 from longtake.lab.facts import Deed, Fact, Happening, Person, Saying, Sighting, Sign, fits
 from longtake.lab.profile import PROFILE, generator
-from longtake.lab.queries import LabQuery, clause, option_of, scope_segment, solve, value_of
+from longtake.lab.queries import (
+    LabQuery,
+    clause,
+    handles,
+    option_of,
+    scope_segment,
+    solve,
+    value_of,
+)
 from longtake.lab.world import Script, dump
 from longtake.types import LETTERS, Question, Segment
 
@@ -161,11 +169,7 @@ def evidence_of_count(script: Script, query: LabQuery) -> tuple[Happening, ...]:
     """Every deed that is counted."""
     assert query.first is not None
     matching = _matching(script, query.first)
-    return tuple(h for h in matching if _is_kind(deed_of(h), query.kind))
-
-
-def _is_kind(deed: Deed, kind: str | None) -> bool:
-    return kind is None or (deed.thing is not None and deed.thing.kind == kind)
+    return tuple(h for h in matching if query.kind is None or handles(h.fact, query.kind))
 
 
 def _others_of(script: Script, person: Person | None, excluded: Sequence[Happening]) -> list[Deed]:
