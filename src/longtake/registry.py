@@ -32,7 +32,6 @@ class Registry:
         self.kind = kind
         self.group = group
         self._fault = fault
-        self._builtin = dict(builtin)
         self._targets = dict(builtin)
         self._addresses: dict[str, None] = {}
         self._plugins_read = False
@@ -55,10 +54,6 @@ class Registry:
     def finds(self, name: str) -> bool:
         """Whether :meth:`get` would look for ``name``: a known name, or an address."""
         return name in self or _ADDRESS.fullmatch(name) is not None
-
-    def is_builtin(self, name: str) -> bool:
-        """Whether ``name`` is implemented by longtake itself and not by another package."""
-        return name in self._builtin and self._targets[name] == self._builtin[name]
 
     def modules(self) -> list[str]:
         """The modules behind all names and behind every address used so far, each once."""

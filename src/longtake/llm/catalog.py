@@ -235,16 +235,6 @@ def downloaded_vision(settings: Settings) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class Named:
-    """A model's backend and entry, found by its name."""
-
-    backend: AnyBackend
-    entry: ModelEntry
-    is_foreign: bool
-    """Whether the backend comes from another package."""
-
-
 class ModelCatalog:
     """Every model that can be named, opened on request."""
 
@@ -253,7 +243,7 @@ class ModelCatalog:
         self._folder = cache_folder(settings) / "models"
         self._offline = offline
         self._clock = clock
-        self._named: dict[str, Named] = {}
+        self._named: dict[str, tuple[AnyBackend, ModelEntry]] = {}
         self._chats: dict[str, Chat] = {}
         self._gates: dict[str, Gate] = {}
 
@@ -263,11 +253,11 @@ class ModelCatalog:
 
     def entry(self, name: str) -> ModelEntry:
         """The entry that a name stands for, checked by its backend."""
-        return self._find(name).entry
+        return self._find(name)[1]
 
     def backend(self, name: str) -> AnyBackend:
         """The backend of a model."""
-        return self._find(name).backend
+        return self._find(name)[0]
 
     def file(self, name: str) -> Path:
         """Where the weights of a local model are, or will be."""
@@ -278,11 +268,11 @@ class ModelCatalog:
 
     def host(self, name: str) -> str:
         """The host beyond this machine that a model's messages go to; empty: they stay here."""
-        named = self._find(name)
-        host: Any = named.backend.host(self.opening(name))
+        backend = self.backend(name)
+        host: Any = backend.host(self.opening(name))
         if not isinstance(host, str) or "/" in host:
             raise ConfigError(
-                f"{name}: backend {named.backend.name!r} does not declare a host; its host method "
+                f"{name}: backend {backend.name!r} does not declare a host; its host method "
                 'must return a host name, or "" if nothing leaves this machine',
                 key=name,
             )
@@ -310,8 +300,7 @@ class ModelCatalog:
         self, name: str, describer: FrameDescriber | None = None, channels: Sequence[str] = ()
     ) -> Opening[Any]:
         """What the backend of a model is given."""
-        entry = self._find(name).entry
-        return Opening(name, entry, self._folder, self, describer, tuple(channels))
+        return Opening(name, self.entry(name), self._folder, self, describer, tuple(channels))
 
     def open(
         self,
@@ -360,13 +349,11 @@ class ModelCatalog:
         # endpoints keep connections open, so a model is opened once
         if name in self._chats:
             return self._chats[name]
-        named = self._find(name)
-        opening = self.opening(name, describer, channels)
-        if named.is_foreign:
-            chat: Chat = open_plugin(named.backend, opening)
-        else:
-            chat = named.backend.open(opening)
-        if not named.backend.perceives:  # what looks at a film belongs to that film
+        backend, opening = self.backend(name), self.opening(name, describer, channels)
+        # code of another package may raise anything
+        is_ours = type(backend).__module__.startswith("longtake.")
+        chat: Chat = backend.open(opening) if is_ours else open_plugin(backend, opening)
+        if not backend.perceives:  # what looks at a film belongs to that film
             self._chats[name] = chat
         return chat
 
@@ -380,47 +367,43 @@ class ModelCatalog:
 
     def _gate(self, name: str) -> Gate | None:
         """The limit on calls at once, shared by all models of one endpoint."""
-        named = self._find(name)
-        limit = named.entry.concurrency or named.backend.at_once
+        backend, entry = self._find(name)
+        limit = entry.concurrency or backend.at_once
         # the backend declares that it needs no limit
         if not limit:
             return None
-        endpoint = named.backend.endpoint(self.opening(name))
+        endpoint = backend.endpoint(self.opening(name))
         if endpoint not in self._gates:
             self._gates[endpoint] = make_gate.get()(endpoint, limit)
         return self._gates[endpoint]
 
-    def _find(self, name: str) -> Named:
+    def _find(self, name: str) -> tuple[AnyBackend, ModelEntry]:
         if name not in self._named:
             self._named[name] = self._look_up(name)
         return self._named[name]
 
-    def _look_up(self, name: str) -> Named:
+    def _look_up(self, name: str) -> tuple[AnyBackend, ModelEntry]:
         if name in self.entries:
-            backend, is_foreign = load_backend(self.entries[name].backend)
-            entry = checked(self.entries[name], backend.settings, name)
-            return Named(backend, entry, is_foreign)
+            backend = load_backend(self.entries[name].backend)
+            return backend, checked(self.entries[name], backend.settings, name)
         # a server can be named without an entry, for a first try
         if name.startswith(("http://", "https://")):
-            backend, is_foreign = load_backend("openai")
-            return Named(backend, _endpoint_entry(name), is_foreign)
+            return load_backend("openai"), _endpoint_entry(name)
         prefix, slash, rest = name.partition("/")
         # entries come first, so that a user can give such a name a meaning
         if slash and prefix in registry.backends:
-            backend, is_foreign = load_backend(prefix)
+            backend = load_backend(prefix)
             made = backend.from_name(rest)
             if made is not None:
-                return Named(backend, made, is_foreign)
+                return backend, made
         vendors = preset_entry(name)
         if vendors is not None:
-            backend, is_foreign = load_backend("openai")
-            return Named(backend, vendors, is_foreign)
+            return load_backend("openai"), vendors
         raise unknown("model", name, [*self.names(), *_prefixes()])
 
 
-def load_backend(name: str) -> tuple[AnyBackend, bool]:
-    """A backend by name, and whether it comes from another package."""
-    is_foreign = not registry.backends.is_builtin(name)
+def load_backend(name: str) -> AnyBackend:
+    """A backend by name."""
     kind = registry.backends.get(name)
     if not issubclass(kind.settings, ModelEntry):
         raise ConfigError(
@@ -429,7 +412,7 @@ def load_backend(name: str) -> tuple[AnyBackend, bool]:
             key=name,
         )
     backend: AnyBackend = kind()
-    return backend, is_foreign
+    return backend
 
 
 def _endpoint_entry(name: str) -> OpenAIEntry:

@@ -18,7 +18,8 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, replace
 from functools import partial
@@ -310,17 +311,24 @@ class Limited(Middleware):
             self.gate.leave(entered, overloaded=overloaded, worked=worked)
 
 
-def open_plugin(backend: AnyBackend, model: Opening[Any]) -> Plugin:
-    """Open a model of another package's backend."""
+@contextmanager
+def _errors_of_package(model: str, backend: str) -> Iterator[None]:
+    """Turn whatever the code of another package raises into an error of ours."""
     try:
-        # code of another package may raise anything
-        chat = backend.open(model)
+        yield
     except LongtakeError:
         raise
     except Exception as error:
-        detail = f"backend {backend.name!r} cannot open it: {type(error).__name__}: {error}"
-        raise ModelError(model.name, "unavailable", detail) from error
-    return Plugin(chat, name=model.name, backend=backend.name)
+        detail = f"backend {backend!r} failed: {type(error).__name__}: {error}"
+        if isinstance(error, OSError):  # ConnectionError and TimeoutError among them
+            raise Unavailable(model, detail) from error
+        raise ModelError(model, "unavailable", detail) from error
+
+
+def open_plugin(backend: AnyBackend, model: Opening[Any]) -> Plugin:
+    """Open a model of another package's backend."""
+    with _errors_of_package(model.name, backend.name):
+        return Plugin(backend.open(model), name=model.name, backend=backend.name)
 
 
 class Plugin(Middleware):
@@ -332,15 +340,8 @@ class Plugin(Middleware):
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask; broken connections become :class:`Unavailable`, which is retried."""
-        try:
+        with _errors_of_package(self._name, self._backend):
             return self.inner.complete(messages, options)
-        except LongtakeError:
-            raise
-        except Exception as error:
-            detail = f"backend {self._backend!r} failed: {type(error).__name__}: {error}"
-            if isinstance(error, OSError):  # ConnectionError and TimeoutError among them
-                raise Unavailable(self._name, detail) from error
-            raise ModelError(self._name, "unavailable", detail) from error
 
 
 FILE = "replies.sqlite"

@@ -108,8 +108,7 @@ def configured(offline: bool = False, **values: Any) -> ModelCatalog:
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_built_in_backends_take_the_entries_that_the_configuration_checks(name: str) -> None:
-    backend, is_foreign = load_backend(name)
-    assert not is_foreign
+    backend = load_backend(name)
     assert (backend.name, backend.settings) == (name, ENTRIES[name])
     assert ENTRIES[name]().backend == name
     assert backend.tries >= 1
