@@ -225,13 +225,10 @@ class OpenFilm:
         stop
             Ends the run within a second when set, with the best answer so far.
         """
-        settings = _with(self.settings, budget=budget, verify=verify)
-        # a string is a sequence too, of single characters
-        models = (model,) if isinstance(model, str) else tuple(model)
-        assignment = ModelAssignment(models, _path(team), offline, replies=cache)
-        assignment = assignment.by_default(settings)
-        method = method or assignment.default_method
-        session = Session(settings, assignment, seed, _path(prompts)).with_fields(method, fields)
+        session = _session(self.settings, budget, model, offline, cache, verify, team)
+        session = replace(session, seed=seed, prompts=_path(prompts))
+        method = method or session.assignment.default_method
+        session = session.with_fields(method, fields)
         wanted = Question(question, tuple(options), kind)
         all_sinks = [*sinks, CallbackSink(on_event)] if on_event is not None else list(sinks)
 
@@ -260,10 +257,7 @@ class OpenFilm:
         ``schema`` is a JSON Schema or a class of pydantic that describes an object, or a list of
         objects. The budget is for all cells; the other parameters are those of :meth:`stream`.
         """
-        settings = _with(self.settings, budget=budget, verify=None)
-        models = (model,) if isinstance(model, str) else tuple(model)
-        assignment = ModelAssignment(models, offline=offline, replies=cache)
-        session = Session(settings, assignment.by_default(settings))
+        session = _session(self.settings, budget, model, offline, cache)
         with _stoppable(stop) as flag, session.under_way():
             return extract(self.film, read_schema(schema), session, method, stop=flag)
 
@@ -379,12 +373,22 @@ def _path(place: Path | str | None) -> Path | None:
     return Path(place) if place else None
 
 
-def _with(settings: Settings, *, budget: BudgetSettings | None, verify: bool | None) -> Settings:
-    if budget is not None:
-        settings = replace(settings, budget=budget)
+def _session(
+    settings: Settings,
+    budget: BudgetSettings | None,
+    model: str | Sequence[str],
+    offline: bool,
+    cache: bool,
+    verify: bool | None = None,
+    team: Path | str | None = None,
+) -> Session:
+    settings = replace(settings, budget=budget or settings.budget)
     if verify is not None:
         settings = replace(settings, answers=replace(settings.answers, verify=verify))
-    return settings
+    # a string is a sequence too, of single characters
+    models = (model,) if isinstance(model, str) else tuple(model)
+    assignment = ModelAssignment(models, _path(team), offline, replies=cache)
+    return Session(settings, assignment.by_default(settings))
 
 
 def _advance(part: str, on_progress: OnProgress | None) -> Callable[[float], None]:

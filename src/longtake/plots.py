@@ -39,7 +39,14 @@ class Mark:
 
 def scatter(marks: Sequence[Mark], *, x_name: str, diagonal: bool = False) -> Figure:
     """Proportions against a quantity; ``diagonal`` draws the line from (0, 0) to (1, 1)."""
-    figure, axes = _accuracy_axes(x_name)
+    from matplotlib.ticker import PercentFormatter
+
+    figure = _new_figure(5, 3.6)
+    axes = figure.subplots()
+    axes.set_xlabel(escape_text(x_name))
+    axes.set_ylim(-0.02, 1.02)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.grid(alpha=0.3)
     if diagonal:
         axes.plot([0, 1], [0, 1], linestyle="--", color="grey", linewidth=1)
     for mark in marks:
@@ -96,18 +103,6 @@ def _new_figure(width: float, height: float) -> Figure:
     except ImportError as error:
         raise MissingExtra("report", "drawing a plot") from error
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def _accuracy_axes(x_name: str) -> tuple[Figure, Axes]:
-    from matplotlib.ticker import PercentFormatter
-
-    figure = _new_figure(5, 3.6)
-    axes = figure.subplots()
-    axes.set_xlabel(escape_text(x_name))
-    axes.set_ylim(-0.02, 1.02)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.grid(alpha=0.3)
-    return figure, axes
 
 
 def _legend_name(mark: Mark) -> str:

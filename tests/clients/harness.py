@@ -28,6 +28,10 @@ from longtake.lab.footage import LabFootage
 from longtake.video.clip import Encoding, write_film
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from support.serving import start_server  # noqa: E402
+
 BUILD = HERE.parent.parent / "build" / "clients"
 SOURCE = BUILD / "VLMEvalKit-source"
 """A clone of VLMEvalKit's repository."""
@@ -60,19 +64,15 @@ def prepare(folder: Path) -> Path:
 @contextmanager
 def served(folder: Path):
     """A server for the film; yields its address."""
-    command = [sys.executable, "-m", "longtake", "serve", "--films", str(folder / "videos")]
-    command += ["--model", MODEL, "--port", "0", "--json", "--set", "answers.verify=false"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, env=environment(), text=True, start_new_session=True
-    ) as process:
-        try:
-            text = ""
-            while "}" not in text:
-                text += process.stdout.readline()
-            parts = urlsplit(json.loads(text)["url"])
-            yield f"http://{parts.netloc}"
-        finally:
-            process.terminate()
+    options = ("--model", MODEL, "--set", "answers.verify=false")
+    process, started = start_server(
+        folder / "videos", BUILD / "cache", *options, LONGTAKE_SERVE_TOKEN=TOKEN
+    )
+    try:
+        yield f"http://{urlsplit(started['url']).netloc}"
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 def environment() -> dict[str, str]:

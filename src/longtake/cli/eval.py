@@ -14,7 +14,7 @@ import click
 from longtake import config
 from longtake._util import on_one_line, visible
 from longtake.agents.team import Member
-from longtake.cli.jobs import asking_on, on_with_cost
+from longtake.cli.jobs import asking_on, on, spend_option
 from longtake.cli.options import (
     COUNT,
     FILE,
@@ -90,7 +90,8 @@ from longtake.runner.session import Session
     "--videos", type=COUNT, metavar="N", help="One question about each of N videos, likewise."
 )
 @workers(1)
-@on_with_cost
+@on
+@spend_option
 @click.option("--out", type=PATH, metavar="RUN", help="The run's folder.")
 @click.option("--resume", is_flag=True, help="Continue the run in that folder.")
 @retry_errors

@@ -10,7 +10,7 @@ import click
 
 from longtake._util.timecode import clock
 from longtake.cli.indexing import show_notes
-from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option
+from longtake.cli.jobs import check_workers, index_on, on, only_option, workers_option
 from longtake.cli.options import FILM, PATH, common
 from longtake.cli.output import emit_json, progress, say
 from longtake.cluster.backends import BackendAddress
@@ -35,7 +35,8 @@ MEANINGS = "meanings"
     help="SRT, VTT, ASS or JSON.  [default: the file beside the film, or its own stream]",
 )
 @only_option
-@on_with_workers
+@on
+@workers_option
 @common
 def index(
     paths: tuple[Path, ...],

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from longtake._util.process_pool import WorkerPool
 from longtake._util.timecode import clock
-from longtake.cli.options import COUNT, add_options
+from longtake.cli.options import COUNT
 from longtake.cli.output import progress, say
 from longtake.cluster.backends import BackendAddress, parse_backend
 from longtake.cluster.evaluation import ClusterRun, cost_of
@@ -19,9 +19,6 @@ from longtake.cluster.indexing import FilmIndexResult, FilmTask, for_workers, in
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.index.tasks import TASKS
-
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 on = click.option(
     "--on",
@@ -37,25 +34,15 @@ only_option = click.option(
     metavar="PART",
     help=f"Only this part, one of {', '.join(TASKS)}; repeatable.",
 )
-_workers_on = click.option(
+workers_option = click.option(
     "--workers", type=COUNT, metavar="N", help="Workers, with --on.  [default: as many as fit]"
 )
-_run_cost = click.option(
+spend_option = click.option(
     "--max-spend",
     type=click.FloatRange(0, min_open=True),
     metavar="USD",
     help="With --on: ask no further question once the run has cost this much.",
 )
-
-
-def on_with_workers(command: F) -> F:
-    """``--on`` and ``--workers`` for a command that otherwise has one process."""
-    return add_options(command, [on, _workers_on])
-
-
-def on_with_cost(command: F) -> F:
-    """``--on`` and ``--max-spend`` for a command that asks models."""
-    return add_options(command, [on, _run_cost])
 
 
 def check_workers(where: BackendAddress | None, workers: int | None) -> None:

@@ -21,7 +21,7 @@ from longtake.cli.answers import (
     watching,
 )
 from longtake.cli.indexing import show_notes
-from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option
+from longtake.cli.jobs import check_workers, index_on, on, only_option, workers_option
 from longtake.cli.options import (
     COUNT,
     FOLDER,
@@ -261,7 +261,8 @@ def library() -> None:
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for all; repeatable.")
 @only_option
 @click.option("--watch", "watching", is_flag=True, help="Go on and add films as they appear.")
-@on_with_workers
+@on
+@workers_option
 @library_option
 @common
 def add(

@@ -204,11 +204,11 @@ class Journal:
                 continue
             # a damaged file must not hide the other runs
             record = self.read(name)
-            if record is None or (film and record.ask.film != film):
+            if record is None:
                 continue
-            if (kind and record.kind != kind) or (group and record.group != group):
-                continue
-            yield record
+            asked = ((film, record.ask.film), (kind, record.kind), (group, record.group))
+            if all(not wanted or wanted == given for wanted, given in asked):
+                yield record
 
     def trace(self, run: str) -> Path:
         """The trace of a run, which need not exist yet."""
