@@ -12,12 +12,13 @@ import itertools
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+from events_f1 import f1
 
 from longtake.algorithms.stretches import HIGH, SIDE, Talk
 from longtake.evals.benchmarks import meetings
@@ -74,21 +75,6 @@ def read(folder: Path) -> list[Meeting]:
                 talk = Talk(footage.speech(), footage.duration, footage.meanings)
                 read.append(Meeting(name, talk, footage.duration, truth))
     return read
-
-
-def f1(cuts: Sequence[float], truth: Sequence[float], reach: float) -> float:
-    """F1 score; each boundary is matched by at most one cut, nearest pairs first."""
-    pairs = []
-    for i, cut in enumerate(cuts):
-        for j, boundary in enumerate(truth):
-            if abs(cut - boundary) <= reach:
-                pairs.append((abs(cut - boundary), i, j))
-    used: set[tuple[str, int]] = set()
-    for _, i, j in sorted(pairs):
-        if ("cut", i) not in used and ("truth", j) not in used:
-            used |= {("cut", i), ("truth", j)}
-    total = len(cuts) + len(truth)
-    return len(used) / total if total else 1.0
 
 
 def errors(cuts: list[float], truth: list[float], duration: float) -> tuple[float, float]:

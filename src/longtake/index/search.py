@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake._util.timecode import clock
-from longtake.algorithms import passages
+from longtake.algorithms import lexical, passages
 from longtake.algorithms.intervals import coverage
 from longtake.algorithms.passages import by_moment
 from longtake.algorithms.speakers import speaker
@@ -217,17 +217,17 @@ def _lines(
     if key is None:
         return []
     store = film.source.text
-    matches = store.match(text, [key], within=stretch, limit=KEEP)
-    by_words = {match.line: match.score for match in matches}
-    # readers drop spaces and listeners mishear letters, so an index of words alone is not enough
     lines = store.lines(key, stretch)
     if by:
         lines = [line for line in lines if speaker(line.text)[0].lower() == by.lower()]
     # many lines repeat, and matching is slow: each distinct text is compared once
-    similarity = {words: passages.match(text, words) for words in {line.text for line in lines}}
+    # readers drop spaces and listeners mishear letters, so words alone are not enough
+    distinct, asked = {line.text for line in lines}, lexical.lemmas([text])
+    similarity = {words: passages.match(text, words) for words in distinct}
+    shared = {words: len(asked & lexical.lemmas([words])) for words in distinct}
     fits = {line: similarity[line.text] for line in lines}
-    worth = [line for line in fits if fits[line] >= NEAR or line in by_words]
-    worth.sort(key=lambda line: (-fits[line], -by_words.get(line, 0.0), line.segment.start))
+    worth = [line for line in fits if fits[line] >= NEAR or shared[line.text]]
+    worth.sort(key=lambda line: (-fits[line], -shared[line.text], line.segment.start))
     return [
         _Candidate(_moment(line, text, key), fits[line], fits[line] >= passages.SURE, line)
         for line in worth[:KEEP]

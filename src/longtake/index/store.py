@@ -6,7 +6,7 @@
         film.json              name and path of the film when last seen; its mtime is the last use
         layers/<key>/          a finished layer: meta.json and arrays, read memory-mapped
         parts/<key>/           finished parts of a layer that is being built
-        text.db                lines of text with full-text search
+        text.db                lines of text
         build.lock             held by the one process that is building
 
 A layer appears by a single rename after all of it has reached the disk. A killed run therefore

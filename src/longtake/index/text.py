@@ -10,12 +10,10 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import re
 import sqlite3
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from longtake._util import version_of
@@ -35,34 +33,13 @@ CREATE TABLE IF NOT EXISTS lines (
     start REAL NOT NULL, end REAL NOT NULL, text TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS lines_by_time ON lines (layer, start);
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
-    text, content='lines', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
-);
 CREATE TABLE IF NOT EXISTS speakers (label TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS meanings (
     encoder TEXT NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (encoder, text)
 ) WITHOUT ROWID;
-CREATE TRIGGER IF NOT EXISTS line_added AFTER INSERT ON lines BEGIN
-    INSERT INTO words (rowid, text) VALUES (new.id, new.text);
-END;
-CREATE TRIGGER IF NOT EXISTS line_removed AFTER DELETE ON lines BEGIN
-    INSERT INTO words (words, rowid, text) VALUES ('delete', old.id, old.text);
-END;
 """
 _MADE = 3
 """The database's ``user_version`` once it has the tables above."""
-_TOUCHES = "start < ? AND (end > ? OR start >= ?)"
-"""Whether a line overlaps a segment: its end, its start and its start again are the parameters."""
-
-
-@dataclass(frozen=True)
-class Match:
-    """A line that contains words of a query."""
-
-    line: Line
-    layer: str
-    score: float
-    """BM25, higher is better."""
 
 
 class TextStore:
@@ -101,45 +78,11 @@ class TextStore:
         with self._open() as base:
             rows = base.execute(
                 "SELECT start, end, text FROM lines"
-                f" WHERE layer = ? AND {_TOUCHES} ORDER BY start, id",
+                " WHERE layer = ? AND start < ? AND (end > ? OR start >= ?) ORDER BY start, id",
                 (str(key), within.end, within.start, within.start),
             )
             names = self._names(base)
             return [Line(Segment(start, end), renamed(text, names)) for start, end, text in rows]
-
-    def match(
-        self,
-        query: str,
-        keys: Sequence[LayerKey],
-        *,
-        within: Segment | None = None,
-        limit: int = 50,
-    ) -> list[Match]:
-        """Lines that share words with a query, best first.
-
-        Words match by stem, and rare words count more.
-        """
-        words = re.findall(r"\w+", query)
-        if not words or not keys:
-            return []
-        within = within or Segment(0.0, float("inf"))
-        marks = ", ".join("?" * len(keys))
-        # quoted, so that no word of the query is taken for an operator of the query language
-        pattern = " OR ".join(f'"{word}"' for word in words)
-        window = (within.end, within.start, within.start)
-        with self._open() as base:
-            rows = base.execute(
-                "SELECT start, end, lines.text, layer, -bm25(words)"
-                " FROM words JOIN lines ON lines.id = words.rowid"
-                f" WHERE words MATCH ? AND layer IN ({marks}) AND {_TOUCHES}"
-                " ORDER BY bm25(words), start LIMIT ?",
-                (pattern, *map(str, keys), *window, limit),
-            )
-            names = self._names(base)
-            return [
-                Match(Line(Segment(start, end), renamed(text, names)), layer, score)
-                for start, end, text, layer, score in rows
-            ]
 
     def rename(self, label: str, name: str) -> None:
         """Call a speaker by another name from now on; ``label`` is the present name."""

@@ -42,22 +42,6 @@ def test_lines_by_layer_and_time(text):
     assert [line.text for line in text.lines(OTHER, Segment(5, 6))] == ["HARBOUR STREET 12"]
 
 
-def test_words_match_by_stem_and_rare_words_count_more(text):
-    found = text.match("harbour boats", [KEY, OTHER])
-    assert found[0].line.text == "The red boat is leaving"
-    assert {match.line.segment.start for match in found} == {1, 10, 5}
-    assert [match.layer for match in text.match("harbour", [OTHER])] == [str(OTHER)]
-    assert text.match("harbour", [KEY], within=Segment(0, 5)) == []
-
-
-@pytest.mark.parametrize(
-    "query", ["", "  ", "\"'; DROP TABLE lines; --", "NEAR(", "a AND", "*", "héllo\x00"]
-)
-def test_no_query_is_an_instruction_to_the_database(text, query):
-    text.match(query, [KEY, OTHER])
-    assert len(text.lines(KEY)) == 2
-
-
 def test_coverage_grows_and_joins(text):
     text.add(OTHER, [], [Segment(6, 8), Segment(0, 1)])
     assert text.covered(OTHER) == [Segment(0, 1), Segment(5, 8)]
