@@ -1,6 +1,8 @@
 """Films whose frames show their own number, so that a test can tell which frame it was given."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
@@ -86,15 +88,28 @@ class Recipe:
             sound = None
             if self.sound_from is not None:
                 sound = np.sin(np.arange(16_000 * 12) * 0.1).astype(np.float32) * 0.3
-            write_film(
-                path,
-                pictures(self.count),
-                self.encoding,
-                times=self.times,
-                sound=sound,
-                audio_start=self.sound_from or 0.0,
-            )
+            with ordinary_priority():
+                write_film(
+                    path,
+                    pictures(self.count),
+                    self.encoding,
+                    times=self.times,
+                    sound=sound,
+                    audio_start=self.sound_from or 0.0,
+                )
         return path
+
+
+@contextmanager
+def ordinary_priority() -> Iterator[None]:
+    """Take back what SVT-AV1 does where it runs as root: it makes the thread that opens it, and all
+    that this thread starts later, real-time ones, for which everything else on the machine waits.
+    """
+    try:
+        yield
+    finally:
+        if hasattr(os, "sched_setscheduler"):  # Linux
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def x264(**changes: object) -> Encoding:

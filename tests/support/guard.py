@@ -103,6 +103,8 @@ def process_state() -> dict[str, Mapping[str, object]]:
             "switch interval": sys.getswitchinterval(),
             "recursion limit": sys.getrecursionlimit(),
             "garbage collection": gc.isenabled(),
+            # of this thread, which those that it starts inherit
+            "scheduling": os.sched_getscheduler(0) if hasattr(os, "sched_getscheduler") else None,
         },
     }
 
