@@ -23,7 +23,7 @@ class WorldProfile:
     """How films are generated. Pairs are (minimum, maximum), in seconds where they are lengths.
 
     Ten numbers are the medians of ten equal parts of what was measured, in whole seconds; one of
-    them is drawn. ``benchmarks/calibration.py`` prints them.
+    them is drawn. ``benchmarks/calibration.py durations`` prints them.
     """
 
     cast_coats: int = 5
