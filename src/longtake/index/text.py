@@ -124,27 +124,33 @@ class TextStore:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with self._connected() as base:
-                yield base
-        except sqlite3.DatabaseError as error:
-            if type(error) is not sqlite3.DatabaseError and "no such" not in str(error):
-                raise  # a lock or a full disk: the file itself is fine
-            raise RunError(
-                f"{self._path}: the film's text is damaged ({error}); "
-                f"clear it and index again: longtake cache clear {self._path.parent.name}"
-            ) from error
-
-    @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
+        remedy = f"clear it and index again: longtake cache clear {self._path.parent.name}"
         # a connection per use is cheap, and safe with threads and forks
-        with closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base:
-            if base.execute("PRAGMA user_version").fetchone()[0] < _MADE:
-                # one transaction: if several processes find no tables, one creates them
-                base.executescript(
-                    f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_MADE}; COMMIT;"
-                )
+        with (
+            damage_reported(self._path, remedy),
+            closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base,
+        ):
+            prepare(base, _SCHEMA, _MADE)
             yield base
+
+
+@contextmanager
+def damage_reported(file: Path, remedy: str) -> Iterator[None]:
+    """Turn SQLite's errors about a damaged database into one that names the remedy."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        # the subclasses mean a lock or a full disk, except for a table that is gone
+        if type(error) is not sqlite3.DatabaseError and "no such" not in str(error):
+            raise
+        raise RunError(f"{file}: damaged ({error}); {remedy}") from error
+
+
+def prepare(base: sqlite3.Connection, schema: str, version: int) -> None:
+    """Create the tables of a database unless they are there."""
+    if base.execute("PRAGMA user_version").fetchone()[0] < version:
+        # one transaction: if several processes find no tables, one creates them
+        base.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {version}; COMMIT;")
 
 
 FILE = "words.db"

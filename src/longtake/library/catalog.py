@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from longtake.errors import ConfigError, RunError, unknown
 from longtake.index.store import private_folder
+from longtake.index.text import damage_reported, prepare
 from longtake.video.container import FileVersion
 
 
@@ -90,6 +91,7 @@ CREATE TABLE IF NOT EXISTS tags (
 CREATE TABLE IF NOT EXISTS folders (path TEXT PRIMARY KEY);
 """
 REBUILD = "longtake library doctor --rebuild"
+REBUILD_IT = f"rebuild it: {REBUILD}"
 _FILM = "fingerprint, name, duration, date, place, added, problem, complete"
 
 
@@ -254,36 +256,23 @@ class FilmCatalog:
         private_folder(self.folder)
         # a connection per use is cheap, and safe with threads and forks
         with (
-            damage_reported(self._path),
+            damage_reported(self._path, REBUILD_IT),
             closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base,
         ):
-            prepare(base, _SCHEMA, 1)
+            prepare_shared(base, _SCHEMA)
             yield base
-
-
-@contextmanager
-def damage_reported(file: Path) -> Iterator[None]:
-    """Turn SQLite's errors about a damaged database into one that names the remedy."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        # the subclasses mean a lock or a full disk, except for a table that is gone
-        if type(error) is not sqlite3.DatabaseError and "no such" not in str(error):
-            raise
-        raise damaged(file, str(error)) from error
 
 
 def damaged(file: Path, why: str) -> RunError:
     """The error for a damaged file of a library."""
-    return RunError(f"{file}: damaged ({why}); rebuild it: {REBUILD}")
+    return RunError(f"{file}: damaged ({why}); {REBUILD_IT}")
 
 
-def prepare(base: sqlite3.Connection, schema: str, version: int) -> None:
+def prepare_shared(base: sqlite3.Connection, schema: str) -> None:
     """Create the tables of a database unless they are there; readers never wait for a writer."""
-    if base.execute("PRAGMA user_version").fetchone()[0] < version:
+    if base.execute("PRAGMA user_version").fetchone()[0] < 1:
         base.execute("PRAGMA journal_mode = WAL")
-        # one transaction: if several processes find no tables, one creates them
-        base.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {version}; COMMIT;")
+        prepare(base, schema, 1)
     base.execute("PRAGMA synchronous = NORMAL")
 
 

@@ -29,7 +29,8 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from longtake.index.store import private_folder
-from longtake.library.catalog import damage_reported, damaged, prepare
+from longtake.index.text import damage_reported
+from longtake.library.catalog import REBUILD_IT, damaged, prepare_shared
 from longtake.library.segments import (
     KINDS,
     WORDED,
@@ -334,7 +335,7 @@ class SegmentIndex:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         file = self.folder / "segments.db"
-        with damage_reported(file):
+        with damage_reported(file, REBUILD_IT):
             yield self._connected(file)
 
     def _connected(self, file: Path) -> sqlite3.Connection:
@@ -347,7 +348,7 @@ class SegmentIndex:
         if base is None:
             base = sqlite3.connect(file, timeout=60, isolation_level=None)
             words = "".join(_WORDS.format(source=source) for source in WORDED)
-            prepare(base, _SCHEMA + words, 1)
+            prepare_shared(base, _SCHEMA + words)
             self._local.base, self._local.inode = base, _inode(file)
         return base
 
