@@ -56,11 +56,21 @@ def frames():
     ]
 
 
-def test_rows_are_unit_and_finite(encoder, frames):
+@pytest.mark.usefixtures("networks_run_anew")
+def test_rows_are_unit_and_the_same_for_the_same_frames_alone_together_and_in_threads(
+    encoder, frames
+):
     rows = encoder.images(frames)
     assert rows.shape == (len(frames), encoder.dim)
     assert rows.dtype == np.float32
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
+    assert float(rows[0] @ rows[1]) < 0.999, "different pictures"
+    assert np.array_equal(encoder.images(frames), rows)
+    alone = np.concatenate([encoder.images([frame]) for frame in frames])
+    assert rows == pytest.approx(alone, abs=2e-4)
+    with ThreadPoolExecutor(4) as pool:
+        for again in pool.map(lambda _: encoder.images(frames), range(4)):
+            assert again == pytest.approx(rows, abs=2e-4)
 
 
 def test_no_frames_give_no_rows_of_the_right_width(encoder):
@@ -69,77 +79,33 @@ def test_no_frames_give_no_rows_of_the_right_width(encoder):
     assert rows.dtype == np.float32
 
 
-@pytest.mark.usefixtures("networks_run_anew")
-def test_the_same_frames_give_the_same_rows(encoder, frames):
-    assert np.array_equal(encoder.images(frames), encoder.images(frames))
-
-
-def test_company_in_the_batch_changes_nothing(encoder, frames):
-    together = encoder.images(frames)
-    alone = np.concatenate([encoder.images([frame]) for frame in frames])
-    assert together == pytest.approx(alone, abs=2e-4)
-
-
-def test_different_pictures_give_different_rows(encoder, frames):
-    rows = encoder.images([frames[0], frames[1]])
-    assert float(rows[0] @ rows[1]) < 0.999
-
-
-def test_frames_are_not_changed(encoder):
-    frame = noise(40, 60)
-    before = frame.pixels.copy()
-    encoder.images([frame])
-    assert np.array_equal(frame.pixels, before)
-
-
-def test_a_view_with_odd_strides_is_the_same_picture(encoder):
+def test_a_view_with_odd_strides_is_the_same_picture_and_no_picture_is_changed(encoder):
     whole = noise(80, 120)
+    before = whole.pixels.copy()
     mirrored = type(whole)(0.0, whole.pixels[:, ::-1][:, ::-1])
     assert np.array_equal(encoder.images([whole]), encoder.images([mirrored]))
+    assert np.array_equal(whole.pixels, before)
 
 
-@pytest.mark.usefixtures("networks_run_anew")
-def test_threads_may_share_an_encoder(encoder, frames):
-    expected = encoder.images(frames)
-    with ThreadPoolExecutor(4) as pool:
-        for rows in pool.map(lambda _: encoder.images(frames), range(4)):
-            assert rows == pytest.approx(expected, abs=2e-4)
-
-
-def test_it_says_who_it_is(encoder):
+def test_it_says_who_it_is_and_whether_texts_share_its_space(encoder):
     assert isinstance(encoder, ImageEncoder)
     assert encoder.name in names()
     assert encoder.key.startswith(encoder.name)
     assert 200 <= encoder.size <= 400
-
-
-def test_the_two_sides_share_a_space(encoder):
     if isinstance(encoder, ImageTextEncoder):
         assert encoder.texts(["a red car"]).shape == (1, encoder.dim)
         assert all(np.isfinite(value) for value in encoder.thresholds.values())
 
 
-def test_texts_are_unit_rows_whatever_their_length(texter):
-    rows = texter.texts(TEXTS[:4])
+def test_texts_are_unit_rows_whatever_their_length_alone_and_together(texter):
+    rows = texter.texts(TEXTS)
     assert isinstance(texter, TextEncoder)
-    assert rows.shape == (4, texter.dim)
+    assert rows.shape == (len(TEXTS), texter.dim)
     assert rows.dtype == np.float32
-    assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
-
-
-def test_an_empty_text_gives_a_finite_row(texter):
-    assert np.isfinite(texter.texts([""])).all()
-
-
-def test_no_texts_give_no_rows_of_the_right_width(texter):
-    assert texter.texts([]).shape == (0, texter.dim)
-
-
-def test_company_of_texts_changes_nothing(texter):
+    # an empty text may have no direction
+    assert np.isfinite(rows).all()
+    assert np.linalg.norm(rows[:4], axis=1) == pytest.approx(1, abs=1e-5)
+    assert float(rows[0] @ rows[1]) < 0.99, "different texts"
     alone = np.concatenate([texter.texts([text]) for text in TEXTS])
-    assert texter.texts(TEXTS) == pytest.approx(alone, abs=1e-4)
-
-
-def test_different_texts_give_different_rows(texter):
-    rows = texter.texts(["a red car", "the dog runs"])
-    assert float(rows[0] @ rows[1]) < 0.99
+    assert rows == pytest.approx(alone, abs=1e-4)
+    assert texter.texts([]).shape == (0, texter.dim)

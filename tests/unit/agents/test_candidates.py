@@ -46,24 +46,34 @@ def shown_in_check(answer, footage, usage=ONE_PICTURE):
     return [image.time for image in images(chat.asked[-1][0])]
 
 
-def test_a_method_that_cites_everything_does_not_choose_the_only_picture():
-    answer = Answer("A", "NORTH GATE", "a guess", evidence=frames(32))
-    assert shown_in_check(answer, film([171])) == [171.0]
-
-
-def test_without_the_answer_the_question_still_finds_its_moment():
-    answer = Answer("A", "NORTH GATE", "a guess", evidence=frames(32))
-    assert shown_in_check(answer, film([], [183])) == [183.0]
-
-
-def test_a_method_that_cites_few_moments_is_followed():
-    answer = Answer("A", "NORTH GATE", "a guess", evidence=frames(MOST))
-    assert shown_in_check(answer, film([171])) == [0.0]
-
-
-def test_a_moment_that_the_reason_names_is_shown():
-    answer = Answer("A", "NORTH GATE", "[00:00:45] it stands there", evidence=frames(32))
-    assert shown_in_check(answer, film([171])) == [45.0]
+@pytest.mark.parametrize(
+    ("cited", "reason", "together", "alone", "tokens", "shown"),
+    [
+        (32, "a guess", [171], [], 8400, [171.0]),
+        # without the answer, the question still finds its moment
+        (32, "a guess", [], [183], 8400, [183.0]),
+        (MOST, "a guess", [171], [], 8400, [0.0]),  # a method that cites few moments is followed
+        (
+            32,
+            "[00:00:45] it stands there",
+            [171],
+            [],
+            8400,
+            [45.0],
+        ),  # and so is a reason that names one
+        # of two moments that the index cannot tell apart both, as far as the tokens go
+        (32, "a guess", [40, 171], [], 8400, [40.0, 171.0]),
+        (32, "a guess", [40, 171], [], 7000, [40.0]),
+        # the same moment twice tells nothing more
+        (32, "a guess", [171, 172], [], 8400, [171.0]),
+    ],
+)
+def test_a_method_that_cites_everything_does_not_choose_the_only_picture(
+    cited, reason, together, alone, tokens, shown
+):
+    answer = Answer("A", "NORTH GATE", reason, evidence=frames(cited))
+    usage = Usage(calls=1, tokens_in=tokens)
+    assert shown_in_check(answer, film(together, alone), usage) == shown
 
 
 def test_a_check_that_pays_for_more_pictures_stays_as_it_is():
@@ -83,15 +93,6 @@ def test_the_answer_on_the_screen_is_shown_beside_the_closest_moment():
     assert (quoted.evidence.text, closest.frame.time) == ("North Gate", 171.0)
     (once,) = likeliest(film([22]), PROPOSAL, [sign])
     assert once.frame.time == 25.0
-
-
-def test_of_two_moments_that_the_index_cannot_tell_apart_both_are_shown():
-    answer = Answer("A", "NORTH GATE", "a guess", evidence=frames(32))
-    assert shown_in_check(answer, film([40, 171])) == [40.0, 171.0]
-    # the same moment twice tells nothing more, nor do there have to be two
-    assert shown_in_check(answer, film([171, 172])) == [171.0]
-    paid_for_one = Usage(calls=1, tokens_in=7000)
-    assert shown_in_check(answer, film([40, 171]), paid_for_one) == [40.0]
 
 
 def test_what_is_said_does_not_need_a_picture():
