@@ -19,6 +19,7 @@ from longtake.algorithms.partition import (
     EventCut,
     EventPartition,
     Samples,
+    cues_of,
     suppress,
 )
 from longtake.errors import ConfigError
@@ -525,8 +526,10 @@ def test_only_the_strongest_cuts_stay():
 
 def test_strength_as_printed_is_the_step_of_the_fused_signal():
     rule = EventPartition(**PAPER)
-    found = rule(Samples(np.arange(60.0), np.repeat(np.eye(2), [30, 30], axis=0)), 60.0)
-    centres, pooled = novelty.pool(found.times, found.fused, 1.0)
+    samples = Samples(np.arange(60.0), np.repeat(np.eye(2), [30, 30], axis=0))
+    found = rule(samples, 60.0)
+    fused = novelty.rounded(novelty.fuse(cues_of(samples), BASE_WEIGHTS))
+    centres, pooled = novelty.pool(novelty.midpoints(samples.times), fused, 1.0)
     window = changepoint.bins_of(rule.shortest(60.0), 1.0)
     assert found.cuts
     for cut in found.cuts:

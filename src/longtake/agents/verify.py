@@ -75,8 +75,6 @@ class Checked:
     """An answer after the check, and what the check found."""
 
     answer: Answer
-    done: bool = False
-    """Whether it was carried out; if not, the answer is as it was and the rest says nothing."""
     supports: int = 0
     """Moments that support the answer."""
     contradicts: int = 0
@@ -113,7 +111,7 @@ def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> 
     if chat is not None and is_aimless(candidates, answer, footage):
         candidates = redirected(candidates, likeliest(footage, proposal, lines), chat.card, run)
     if not candidates:
-        return Checked(unsupported(answer), done=True)
+        return Checked(unsupported(answer))
     listed = [*candidates, *decoy(lines, candidates)]
     marks = None if chat is None else mark(chat, footage, question, proposed, listed)  # 2
     if marks is not None and len(candidates) + 1 in marks.supports:
@@ -128,7 +126,7 @@ def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> 
     supporting = _numbered(candidates, marks.supports)
     against = _numbered(candidates, [n for n in marks.contradicts if n not in marks.supports])
     note("verified", candidates=len(candidates), supports=len(supporting), contradicts=len(against))
-    checked = Checked(answer, True, len(supporting), len(against))
+    checked = Checked(answer, len(supporting), len(against))
     if supporting:  # 3
         cited = [with_extent(each.evidence, footage) for each in supporting]
         return replace(checked, answer=replace(answer, evidence=tuple(cited)))

@@ -46,7 +46,7 @@ and the last point remain.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
@@ -95,17 +95,12 @@ class EventCut:
     """The heads that found a boundary within ℓ_min/2 of this one."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Partition:
-    """The blocks of a film, and the signals they were derived from."""
+    """The blocks of a film."""
 
     duration: float
     cuts: tuple[EventCut, ...] = ()
-    times: Floats = field(default_factory=lambda: np.zeros(0))
-    """The midpoints τ_r."""
-    cues: Mapping[str, Floats] = field(default_factory=dict)
-    """The normalised cues at the midpoints."""
-    fused: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def blocks(self) -> list[Segment]:
@@ -162,9 +157,8 @@ class EventPartition:
         min_length = self.shortest(duration)
         if len(samples.times) < 3 or duration < 2 * min_length:
             return Partition(duration)
-        cues = _cues(samples)  # 4, 5, 7
         times = novelty.midpoints(samples.times)  # 6
-        fused = novelty.rounded(novelty.fuse(cues, BASE_WEIGHTS))  # 8
+        fused = novelty.rounded(novelty.fuse(cues_of(samples), BASE_WEIGHTS))  # 4 to 8
         frames = self._resampled(samples, min_length)  # 14
         cuts_by_head = {
             "pelt": self._pelt(times, fused, min_length),  # 9 to 13
@@ -182,7 +176,7 @@ class EventPartition:
         by_strength = sorted(apart, key=lambda cut: (-cut.strength, cut.time))
         strongest = by_strength[: self.max_blocks - 1]  # 19, 20
         cuts = tuple(sorted(strongest, key=lambda cut: cut.time))
-        return Partition(duration, cuts, times, cues, fused)  # 22
+        return Partition(duration, cuts)  # 22
 
     def shortest(self, duration: float) -> float:
         """``ℓ_min = max(ℓ_0, L/15)``."""
@@ -296,7 +290,7 @@ def suppress(
     return kept
 
 
-def _cues(samples: Samples) -> dict[str, Floats]:
+def cues_of(samples: Samples) -> dict[str, Floats]:
     """Lines 4, 5 and 7: the normalised novelty of every cue that was measured."""
     raw = {"embedding": novelty.embedding_novelty(np.asarray(samples.embeddings, np.float64))}
     if samples.histograms is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -100,8 +99,8 @@ def lasting_change(tiles: Floats, resting: Bools) -> Bools:
     return np.asarray(lasting.any(axis=(-2, -1)), np.bool_)
 
 
-def runs(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> list[tuple[int, int]]:
-    """Group consecutive frames that look alike into half-open ranges of at most ``longest``."""
+def runs(thumbnails: NDArray[np.uint8]) -> list[tuple[int, int]]:
+    """Group consecutive frames that look alike into half-open ranges of at most :data:`LONGEST`."""
     if len(thumbnails) == 0:
         return []
     tiles = tile_colours(thumbnails)
@@ -115,30 +114,23 @@ def runs(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> list[tuple
     cuts = [0, *(np.flatnonzero(moved | turned) + 1).tolist(), len(tiles)]
     ranges: list[tuple[int, int]] = []
     for begin, end in pairwise(cuts):
-        pieces = -(-(end - begin) // longest)  # rounded up
+        pieces = -(-(end - begin) // LONGEST)  # rounded up
         edges = np.linspace(begin, end, pieces + 1).round().astype(int).tolist()
         ranges.extend(pairwise(edges))
     return ranges
 
 
-@dataclass(frozen=True)
-class Survey:
-    """The frames to look at, and which of them represents each frame."""
-
-    chosen: Ints
-    """Positions of the frames to look at, in time order."""
-    stands: Ints
-    """For every frame, the position of the chosen frame that represents it."""
-
-    def spans(self, frame: int) -> list[tuple[int, int]]:
-        """Half-open ranges of the frames that ``frame`` represents."""
-        where = np.concatenate(([False], self.stands == frame, [False]))
-        edges = np.flatnonzero(where[1:] != where[:-1])
-        return [(int(begin), int(end)) for begin, end in zip(edges[::2], edges[1::2], strict=True)]
+def spans(stands: Ints, frame: int) -> list[tuple[int, int]]:
+    """Half-open ranges of the frames that ``frame`` stands for, in what :func:`survey` gives."""
+    where = np.concatenate(([False], stands == frame, [False]))
+    edges = np.flatnonzero(where[1:] != where[:-1])
+    return [(int(begin), int(end)) for begin, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def survey(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> Survey:
-    """Choose the most settled frame of each run that looks like none before it.
+def survey(thumbnails: NDArray[np.uint8]) -> Ints:
+    """For every frame, the position of the frame to look at that stands for it.
+
+    Looked at is the most settled frame of each run that looks like none before it.
 
     ``thumbnails`` is frames × height × width × 3 (the store has 36 × 64, one a second). A frame is
     settled if it differs little from its neighbours in the run, so that a dissolve or a half-faded
@@ -148,7 +140,7 @@ def survey(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> Survey:
     calm, resting = still(tiles), steady(tiles)
     chosen: list[int] = []
     stands = np.zeros(len(tiles), np.int64)
-    for begin, end in runs(thumbnails, longest=longest):
+    for begin, end in runs(thumbnails):
         frame = begin + _settled(tiles[begin:end])
         # older frames may be chosen again
         known = chosen[-200:]
@@ -161,7 +153,7 @@ def survey(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> Survey:
         else:
             chosen.append(frame)
             stands[begin:end] = frame
-    return Survey(np.asarray(chosen, np.int64), stands)
+    return stands
 
 
 def _alike(tiles: Floats, calm: Bools, resting: Bools, known: list[int], frame: int) -> Bools:

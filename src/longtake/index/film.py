@@ -79,9 +79,12 @@ def partition(
     chosen = rule or EventPartition()
 
     def make() -> tuple[Arrays, Notes]:
-        return _packed(chosen(measured(film, chosen, advance), film.duration))
+        # JSON keeps the few cuts readable
+        return {}, dataclasses.asdict(chosen(measured(film, chosen, advance), film.duration))
 
-    return _restored(*film.source.once(_blocks_key(film, chosen), make))
+    _, notes = film.source.once(_blocks_key(film, chosen), make)
+    cuts = [EventCut(cut["time"], cut["strength"], tuple(cut["heads"])) for cut in notes["cuts"]]
+    return Partition(notes["duration"], tuple(cuts))
 
 
 def measured(film: Film, rule: EventPartition, advance: Advance = ignore) -> Samples:
@@ -163,25 +166,6 @@ def _measured_key(film: Film, rule: EventPartition) -> LayerKey:
 def _blocks_key(film: Film, rule: EventPartition) -> LayerKey:
     params = {**dataclasses.asdict(rule), "looker": film.senses.scene_encoder.key}
     return LayerKey("events", 2, params)
-
-
-def _packed(result: Partition) -> tuple[Arrays, Notes]:
-    arrays = {"times": result.times, "fused": result.fused}
-    for name, values in result.cues.items():
-        arrays[f"cue_{name}"] = values
-    # JSON keeps the few cuts readable; the curves are arrays
-    cuts = [dataclasses.asdict(cut) for cut in result.cuts]
-    return arrays, {"duration": result.duration, "cuts": cuts}
-
-
-def _restored(arrays: Arrays, notes: Notes) -> Partition:
-    cuts = [EventCut(cut["time"], cut["strength"], tuple(cut["heads"])) for cut in notes["cuts"]]
-    cues = {}
-    for name, values in arrays.items():
-        if name.startswith("cue_"):
-            cues[name.removeprefix("cue_")] = np.array(values)
-    times, fused = np.array(arrays["times"]), np.array(arrays["fused"])
-    return Partition(notes["duration"], tuple(cuts), times, cues, fused)
 
 
 class Film:

@@ -16,7 +16,7 @@ from longtake._util.cancellation import check_stop
 from longtake._util.timecode import clock
 from longtake.algorithms.intervals import coverage
 from longtake.algorithms.lexical import LANGUAGES
-from longtake.algorithms.shots import Survey, survey
+from longtake.algorithms.shots import spans, survey
 from longtake.algorithms.speakers import numbered_voices
 from longtake.errors import MediaError, MissingExtra
 from longtake.index.layers import Advance, ignore
@@ -236,7 +236,7 @@ class OnscreenLayer:
         self.exact_key = LayerKey("onscreen_exact", 1, params)
 
     @cached_property
-    def _survey(self) -> Survey:
+    def _stands(self) -> NDArray[np.int64]:
         return survey(np.asarray(self._glimpses()))
 
     def missing(self, within: Segment | None = None) -> list[int]:
@@ -248,7 +248,7 @@ class OnscreenLayer:
             return []
         inside = (self._times < within.end) & (self._times + self._step > within.start)
         # a shot is represented by one frame, which may lie outside ``within``
-        wanted = np.unique(self._survey.stands[inside])
+        wanted = np.unique(self._stands[inside])
         return [int(row) for row in wanted if coverage(known, self._moment(row)) < 1.0]
 
     def build(self, within: Segment | None = None, advance: Advance = ignore) -> None:
@@ -278,7 +278,7 @@ class OnscreenLayer:
         frames = self._source.video.frames(self._times[rows], width=WIDTH)
         for done, (row, frame) in enumerate(zip(rows, frames, strict=True), 1):
             # what is read holds for the whole shot that the row represents
-            shown = [self._stretch(begin, end) for begin, end in self._survey.spans(row)]
+            shown = [self._stretch(begin, end) for begin, end in spans(self._stands, row)]
             self._read(frame, shown, self.key)
             advance(done / len(rows))
 

@@ -312,7 +312,7 @@ def solve(
         run.propose(answer)
         checked = Checked(answer)
         if answer.evidence and has_trait(method, "checks_itself"):
-            checked = Checked(answer, done=True, supports=len(answer.evidence))
+            checked = Checked(answer, supports=len(answer.evidence))
         elif check:
             checked = check_answer(answer, footage, question, run)
         vote = vote_of(name, answer, checked)

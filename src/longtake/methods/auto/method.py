@@ -179,7 +179,7 @@ class Cascade:
     def check(self, answer: Answer, stage: StageRun, *, itself: bool) -> Checked:
         """The check of an answer, once for each different answer that found support."""
         if itself and answer.evidence:
-            return Checked(answer, done=True, supports=len(answer.evidence))
+            return Checked(answer, supports=len(answer.evidence))
         if not self.run.checks:
             return Checked(answer)
         asked = Vote("", answer.choice, answer.text)
