@@ -101,6 +101,8 @@ class Column:
     about: str
     """What to look for: its description, or its name in words."""
     rules: Rules
+    nullable: bool
+    """Whether the schema has null, which every cell may be."""
 
     @property
     def choices(self) -> list[str | bool | int | float]:
@@ -183,14 +185,11 @@ class TableSchema:
 
     columns: tuple[Column, ...]
     many: bool
-    given: Mapping[str, Any]
-    """The schema as it was given."""
 
     @property
     def forbids_null(self) -> list[str]:
-        """The columns whose schema has no null, which every cell may be."""
-        listed = _object(self.given, self.given)[0].get("properties", {})
-        return [name for name, each in listed.items() if not _split(each, self.given)[1]]
+        """The columns whose schema has no null."""
+        return [column.name for column in self.columns if not column.nullable]
 
     @property
     def output(self) -> dict[str, Any]:
@@ -211,7 +210,9 @@ def read_schema(given: Any) -> TableSchema:
         given = given.model_json_schema()
     if not isinstance(given, Mapping):
         raise ConfigError("the schema must be an object of JSON Schema")
-    row, many = _object(given, given)
+    row, many = _resolved(given, given), False
+    if row.get("type") == "array":
+        row, many = _resolved(row.get("items"), given), True
     properties = row.get("properties")
     if row.get("type") != "object" or not isinstance(properties, Mapping) or not properties:
         raise ConfigError(
@@ -219,15 +220,7 @@ def read_schema(given: Any) -> TableSchema:
             ' {"type": "object", "properties": {"price": {"type": "number"}}}'
         )
     columns = [_column(name, each, given) for name, each in properties.items()]
-    return TableSchema(tuple(columns), many, given)
-
-
-def _object(schema: Any, root: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-    """The schema of a row, and whether there are several."""
-    schema = _resolved(schema, root)
-    if schema.get("type") == "array":
-        return _resolved(schema.get("items"), root), True
-    return schema, False
+    return TableSchema(tuple(columns), many)
 
 
 def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -261,7 +254,7 @@ def _split(schema: Any, root: Mapping[str, Any]) -> tuple[Mapping[str, Any], boo
 
 
 def _column(name: str, schema: Any, root: Mapping[str, Any]) -> Column:
-    plain = _split(schema, root)[0]
+    plain, nullable = _split(schema, root)
     kind = plain.get("type", "string" if "enum" in plain else None)
     if kind not in get_args(Kind):
         raise ConfigError(
@@ -283,7 +276,7 @@ def _column(name: str, schema: Any, root: Mapping[str, Any]) -> Column:
         why = str(error).splitlines()[-1]
         raise ConfigError(f"the schema's property {name} has pattern: {why}", key=name) from None
     in_words = " ".join(_NAME.findall(name)).lower() or name
-    return Column(name, kind, str(plain.get("description") or in_words).strip(), rules)
+    return Column(name, kind, str(plain.get("description") or in_words).strip(), rules, nullable)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,39 +18,47 @@ from longtake.server.options import ServeOptions
 from longtake.server.state import owned_folder
 
 
-def test_folders_must_exist(run):
-    code, _, err = run("serve", "--films", "nowhere")
-    assert code == 2
-    assert "does not exist" in err
-
-
-def test_another_interface_demands_a_token_of_the_users_own(run, monkeypatch):
-    code, _, err = run("serve", "--host", "0.0.0.0")
-    assert code == 2
-    assert command.TOKEN in err
+@pytest.fixture
+def started(monkeypatch):
+    """The options with which a server would run."""
     started = []
     monkeypatch.setattr(app, "serve", lambda options, ready: started.append(options))
+    return started
+
+
+def test_another_interface_demands_a_token_of_the_users_own(run, monkeypatch, started):
+    code, _, err = run("serve", "--host", "0.0.0.0")
+    assert (code, command.TOKEN in err, started) == (2, True, [])
     monkeypatch.setenv(command.TOKEN, "a token of the user's own")
     assert run("serve", "--host", "0.0.0.0", "--host-name", "films.local")[0] == 0
     assert started[0].token == "a token of the user's own"
-    assert "films.local:8750" in started[0].names
+    assert {"films.local:8750", "0.0.0.0:8750"} <= set(started[0].names)
 
 
-def test_loopback_is_the_default(run, monkeypatch):
-    started = []
-    monkeypatch.setattr(app, "serve", lambda options, ready: started.append(options))
+def test_loopback_is_the_default(run, started):
     assert run("serve")[0] == 0
-    assert started[0].host == "127.0.0.1"
+    assert (started[0].host, started[0].films) == ("127.0.0.1", (Path(),))
     assert set(started[0].names) == {"127.0.0.1:8750", "localhost:8750", "[::1]:8750"}
 
 
-def test_a_port_that_is_taken(run):
+def test_every_option_reaches_the_server(run, started, tmp_path):
+    limits = ("--at-once", "3", "--max-spend", "2", "--max-upload", "0.5", "--port", "9000")
+    named = ("--films", tmp_path, "--model", "test/obliging", "--allow-url", "films.example")
+    assert run("serve", *limits, *named)[0] == 0
+    (options,) = started
+    assert (options.at_once, options.max_spend, options.max_upload) == (3, 2.0, 500_000_000)
+    assert (options.port, options.films, options.own_process) == (9000, (tmp_path,), True)
+    assert (options.models, options.allow_url) == (("test/obliging",), ("films.example",))
+
+
+def test_a_port_that_is_taken_and_a_folder_that_is_not_there(run):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         code, _, err = run("serve", "--port", taken.getsockname()[1])
-    assert code == 2
-    assert "choose --port" in err
+    assert (code, "choose --port" in err) == (2, True)
+    code, _, err = run("serve", "--films", "nowhere")
+    assert (code, "does not exist" in err) == (2, True)
 
 
 def test_the_link_is_printed_once_the_server_listens(run, monkeypatch):
