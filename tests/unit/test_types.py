@@ -38,7 +38,9 @@ def test_usage_adds_and_an_unknown_cost_stays_unknown():
     second = Usage(calls=2, tokens_in=5, seconds=1.5, cost=0.25)
     total = first + second
     assert total == Usage(calls=3, tokens_in=15, seconds=1.5, cost=0.75)
+    assert total - first == second
     assert (total + Usage(calls=1, cost=None)).cost is None
+    assert (total - Usage(calls=1, cost=None)).cost is None
 
 
 def test_a_frame_shows_its_time_and_shape_not_its_pixels():
