@@ -394,8 +394,13 @@ def estimate_messages(messages: Sequence[Message], tools: Sequence[ToolSpec] = (
     return total
 
 
-def count(chat: Chat, text: str) -> int:
-    """Count with the model's own tokenizer if it offers one (``count``), else estimate."""
+def counted(chat: Chat, text: str) -> int | None:
+    """Tokens of a text by the model's own tokenizer (``count``), if it offers one."""
     counter: Callable[[str], int | None] | None = getattr(chat, "count", None)
-    counted = counter(text) if counter is not None else None
-    return estimate(text) if counted is None else counted
+    return counter(text) if counter is not None else None
+
+
+def count(chat: Chat, text: str) -> int:
+    """Count with the model's own tokenizer if it offers one, else estimate."""
+    tokens = counted(chat, text)
+    return estimate(text) if tokens is None else tokens

@@ -32,7 +32,7 @@ from longtake._util.cancellation import check_stop
 from longtake.errors import LongtakeError, ModelError
 from longtake.llm.backend import AnyBackend, Opening
 from longtake.llm.budget import REAL, Clock, Ledger, Tries, another_try, counting
-from longtake.llm.capabilities import capabilities_of, discover_capabilities
+from longtake.llm.capabilities import Capabilities, capabilities_of, discover_capabilities
 from longtake.llm.chat import (
     Card,
     Chat,
@@ -41,6 +41,7 @@ from longtake.llm.chat import (
     Reply,
     ToolCall,
     Unavailable,
+    counted,
     describe,
     images,
     request_hash,
@@ -64,9 +65,18 @@ class Middleware:
         """Ask the inner model."""
         return self.inner.complete(messages, options)
 
-    def __getattr__(self, name: str) -> Any:
-        """What only some models have: ``count``, ``capabilities``, ``discover``."""
-        return getattr(self.inner, name)
+    def count(self, text: str) -> int | None:
+        """The inner model's own token count, if it offers one."""
+        return counted(self.inner, text)
+
+    @property
+    def capabilities(self) -> Capabilities | None:
+        """What was learned about the inner model's endpoint."""
+        return capabilities_of(self.inner)
+
+    def discover(self) -> None:
+        """Let the inner model learn what its endpoint tells."""
+        discover_capabilities(self.inner)
 
 
 class Carded(Middleware):
