@@ -478,7 +478,7 @@ def test_who_said_something_is_told_by_the_closest_line():
 
 
 def test_who_said_something_is_unknown_if_two_said_it_or_nobody_is_named():
-    both = [*TALK, Line(Segment(340, 350), "Ben: Lunch is at noon in the large hall.")]
+    both = [*TALK, Line(Segment(340, 350), "Ben: Lunch is at noon in the large hall behind the garden.")]
     unnamed = [*TALK[:4], Line(Segment(340, 350), "Lunch is at noon in the large hall.")]
     for lines in (both, unnamed):
         question = Question("Who said that lunch is at noon in the large hall?")
@@ -509,7 +509,7 @@ def test_who_asked_something_did_not_say_it(question, named):
 @pytest.mark.parametrize(("end", "status"), [(4, "answered"), (8, "abstained")])
 def test_who_said_something_while_others_talk_must_be_clearer(end, status):
     lines = [
-        Line(Segment(0, end), "Anna: The case of metal is too heavy for children, believe me."),
+        Line(Segment(0, end), "Anna: The case of metal is too heavy for small children."),
         Line(Segment(4, 8), "Ben: The case of metal is too heavy for children."),
         *(Line(Segment(20, 21), f"{name}: Yeah.") for name in ("Anna", "Ben")),
     ]

@@ -117,10 +117,13 @@ BEARS = 0.35
 """Bearing from which a passage has to do with a question, measured by
 ``benchmarks/lookup_thresholds.py`` on the development half of the benchmark ``films``."""
 
-JUST, CLEARLY, CROWDED = 0.02, 0.1, 0.3
+JUST, CLEARLY, CROWDED = 0.01, 0.1, 0.3
 """Lead of the closest line over those of other speakers from which its speaker is named: alone, and
 where another's line lasts for more than this share of it. Chosen by ``benchmarks/meeting_words.py``
 on the meetings of the teams ES."""
+
+STEM = 5
+"""Letters by which words of such questions are compared, chosen on the same meetings."""
 
 MAY_BEAR = 0.25
 """Bearing from which a passage is read as well, once another one clears :data:`BEARS`."""
@@ -535,10 +538,14 @@ def who(footage: Footage, question: Question, lines: Sequence[Line]) -> Answer:
     if not said:
         return not_found(footage)
     texts = [_SPELLED.sub(r"\1", line.text) for _, line in said]
-    rows = footage.meanings([about, *texts])
+    # "I asked what it costs" is closer to what was said than "what it costs" alone
+    in_person = f"I {question.text.strip().partition(' ')[2].rstrip(' ?')}."
+    rows = footage.meanings([about, in_person, *texts])
+    asked = rows[0] + rows[1]
+    closeness = rows[2:] @ (asked / np.linalg.norm(asked))
     best: dict[str, tuple[float, Line]] = {}
     shares = shared_words(about, texts)
-    for (name, line), near, share in zip(said, (rows[1:] @ rows[0]).tolist(), shares, strict=True):
+    for (name, line), near, share in zip(said, closeness.tolist(), shares, strict=True):
         score = near + share / 2
         # who asked something is not who said it
         if asks_who_asked(question) != line.text.endswith("?"):
@@ -564,8 +571,9 @@ def who(footage: Footage, question: Question, lines: Sequence[Line]) -> Answer:
 
 def shared_words(about: str, texts: Sequence[str]) -> list[float]:
     """The share of the words of ``about`` that each text holds, weighted by their rarity in all."""
-    keywords = lexical.lemmas([about])
-    held_by = [keywords & lexical.lemmas([text]) for text in texts]
+    # "recognition" is a form of "recognise" in which only the beginning is the same
+    keywords = {word[:STEM] for word in lexical.lemmas([about])}
+    held_by = [keywords & {word[:STEM] for word in lexical.lemmas([text])} for text in texts]
     times = Counter(word for words in held_by for word in words)
     weights = {word: math.log((len(texts) + 1) / (times[word] + 0.5)) for word in sorted(keywords)}
     whole = sum(weights.values()) or 1.0
