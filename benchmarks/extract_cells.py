@@ -201,7 +201,9 @@ def main() -> None:
             counts["right" if cell.value == right else "wrong"] += 1
             if cell.value != right:
                 cited = f"{cell.evidence.source} {cell.evidence.text!r}"
-                print(f"{video} {question.text} {cell.value!r}, not {right!r} | {cited}", flush=True)
+                print(
+                    f"{video} {question.text} {cell.value!r}, not {right!r} | {cited}", flush=True
+                )
             start = cell.evidence.segment.start
             near = any(each.start - NEAR <= start <= each.end + NEAR for each in item.evidence)
             counts["cited in the evidence"] += near

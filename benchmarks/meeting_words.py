@@ -15,9 +15,9 @@ With a model: ``List every moment when a price is told.`` and the like on the sa
 word is named; the model reads everything, small or not.
 
 Speakers: the questions of ``meetings_who.tsv`` and ``meetings_who_again.tsv``, written by hand
-about lines that were drawn at random and say something; the speaker of the line is the truth. Rules
-and thresholds were chosen on those of the first file about the teams ES; the second one was written
-before the present rules, in words further from the lines, and scored with them once.
+about lines that were drawn at random and say something; the speaker of the line is the truth. The
+rule was chosen on those of the first file about the teams ES, and the lead from which a name is
+given on those of both. The second file is in words further from the lines.
 """
 
 from __future__ import annotations

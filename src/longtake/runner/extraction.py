@@ -41,8 +41,9 @@ from longtake.agents.answer import sentences
 from longtake.agents.run import Run
 from longtake.algorithms import lexical
 from longtake.algorithms.evidence import contradicts, held, is_instruction, numbers
-from longtake.algorithms.passages import SURE
+from longtake.algorithms.passages import SURE, match
 from longtake.algorithms.question_kinds import COUNTING, NESTED, WHOLE, asks_for, asks_for_words
+from longtake.algorithms.speakers import speaker
 from longtake.errors import BudgetSpent, ConfigError
 from longtake.footage.protocol import Footage
 from longtake.llm.budget import Ledger
@@ -375,15 +376,13 @@ def _telling(
 ) -> list[Evidence]:
     """The citations that tell the value, without what is about something else.
 
-    Of a long turn, the sentences count that state the value. A sign or a picture does not name what
-    it is about; a caption is what another model saw. What relates moments is told by no picture.
+    Of a long turn or screen, the sentences count that state the value. A picture names nothing; a
+    caption is what another model saw. What counts or relates moments is told by no picture.
     """
     question = column.question
     if asks_for_words(question):
         return list(evidence)  # every occurrence was found by its words
-    if all(each.source in ("frame", "caption") for each in evidence):
-        related = any(each.search(question.text) for each in (_SEVERAL, NESTED, WHOLE, COUNTING))
-        return [] if related else [each for each in evidence if each.source == "frame"]
+    related = any(each.search(question.text) for each in (_SEVERAL, NESTED, WHOLE, COUNTING))
     if small and (column.kind == "boolean" or _SEVERAL.search(question.text)):
         return []
     asked = lexical.lemmas([question.text])
@@ -392,18 +391,26 @@ def _telling(
     def states(part: str) -> bool:
         if _stated(text) or not small:
             return bool(_stated(text) & _stated(part))
+        if not column.choices:
+            return match(text.strip(" ."), part) >= SURE  # a small model makes up what it rewords
         in_part = lexical.lemmas([part])
         named = [each for each in column.choices if lexical.lemmas([str(each)]) <= in_part]
         # "the battery or the dynamo?" chooses neither
-        is_open = column.choices and (len(named) > 1 or _OFFERED.search(part))
+        is_open = len(named) > 1 or _OFFERED.search(part)
         return not is_open and any(held("", words, part) >= SURE for words in answered)
 
     about = []
     for each in evidence:
-        parts = [part for part in sentences(each.text) if states(part)]
+        if each.source in ("frame", "caption"):
+            if each.source == "frame" and not related:
+                about.append(each)
+            continue
+        # who speaks is not what is said
+        line = speaker(each.text)[1] if each.source == "speech" else each.text
+        parts = [part for part in sentences(line) if states(part)]
         least = ABOUT_IF_SMALL if small else ABOUT
         said = parts if small else [" ".join(parts) or each.text]
-        if each.source != "speech" or any(held("", asked, part) >= least for part in said):
+        if any(held("", asked, part) >= least for part in said):
             about.append(each)
     return about
 

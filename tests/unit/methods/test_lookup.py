@@ -478,7 +478,10 @@ def test_who_said_something_is_told_by_the_closest_line():
 
 
 def test_who_said_something_is_unknown_if_two_said_it_or_nobody_is_named():
-    both = [*TALK, Line(Segment(340, 350), "Ben: Lunch is at noon in the large hall behind the garden.")]
+    both = [
+        *TALK,
+        Line(Segment(340, 350), "Ben: Lunch is at noon in the large hall behind the garden."),
+    ]
     unnamed = [*TALK[:4], Line(Segment(340, 350), "Lunch is at noon in the large hall.")]
     for lines in (both, unnamed):
         question = Question("Who said that lunch is at noon in the large hall?")
@@ -498,7 +501,7 @@ def test_who_said_something_is_unknown_if_two_said_it_or_nobody_is_named():
 def test_who_asked_something_did_not_say_it(question, named):
     lines = [
         Line(Segment(0, 4), "Anna: The metal case costs ten euros?"),
-        Line(Segment(4, 8), "Ben: The metal case costs ten euros."),
+        Line(Segment(4, 8), "Ben: A metal case costs ten euros."),
         Line(Segment(8, 12), "Carl: The D_V_D_ shows an ugly shirt again."),
         *(Line(Segment(20, 21), f"{name}: Yeah.") for name in ("Anna", "Ben", "Carl")),
     ]

@@ -277,6 +277,7 @@ def test_what_no_table_can_be_made_of_is_rejected(schema, why):
 
 
 FRAME, CAPTION = (Evidence(Segment(0, 1), source) for source in ("frame", "caption"))
+SIGN, NAMED = (Evidence(Segment(0, 1), "onscreen", text) for text in ("ROOM 4", "The sign: ROOM 4"))
 
 
 @pytest.mark.parametrize(
@@ -289,6 +290,9 @@ FRAME, CAPTION = (Evidence(Segment(0, 1), source) for source in ("frame", "capti
         ("What does the man who sings close?", [FRAME], []),
         ("How many doors are closed?", [FRAME, FRAME], []),
         ("What is the film mostly about?", [FRAME, FRAME], []),
+        ("How many doors are closed?", [FRAME, SIGN], []),
+        # which sign it is, only its own words tell
+        ("What does the sign say?", [SIGN, NAMED], [NAMED]),
     ],
 )
 def test_what_is_seen_tells_what_one_moment_can(about, evidence, telling):
@@ -302,3 +306,18 @@ def test_a_small_model_does_not_judge():
     cited = [Evidence(SAID[0].segment, "speech", SAID[0].text)]
     assert _telling(cell, "yes", cited, small=False) == cited
     assert _telling(cell, "yes", cited, small=True) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "is_told"),
+    [
+        ("The yellow battery.", True),
+        ("A battery that is yellow", False),
+        ("Anna", False),  # says it
+    ],
+)
+def test_a_small_model_rewords_nothing(value, is_told):
+    (cell,) = read_schema(column({"type": "string", "description": "Which part lasts?"})).columns
+    cited = [Evidence(Segment(0, 5), "speech", "Anna: The part that lasts is the yellow battery.")]
+    assert bool(_telling(cell, value, cited, small=True)) == is_told
+    assert _telling(cell, value, cited, small=False) == cited
