@@ -309,7 +309,7 @@ def rarely(name: str) -> Any:
     return pytest.param(name, marks=[] if name in IN_SHORT else [pytest.mark.campaign])
 
 
-@pytest.mark.parametrize("name", map(rarely, registry.methods.names()))
+@pytest.mark.parametrize("name", [rarely(name) for name in registry.methods.names()])
 def test_a_film_is_asked_through_every_method(name: str, asked: Any) -> None:
     calls, heard = asked(name)
     assert not [call.error for call in calls if call.error]
@@ -325,7 +325,7 @@ def test_a_film_is_asked_through_every_method(name: str, asked: Any) -> None:
         assert call.usage.tokens_in >= text + 10 * frames
 
 
-@pytest.mark.parametrize("name", map(rarely, ("lvagent", "uniform", "a4vl")))
+@pytest.mark.parametrize("name", [rarely(name) for name in ("lvagent", "uniform", "a4vl")])
 def test_a_film_is_asked_with_contact_sheets(name: str, asked: Any) -> None:
     calls, _ = asked(name, show="sheets", max_pixels=112 * 112)
     several = [call for call in calls if call.usage.frames > 1]
