@@ -16,11 +16,13 @@ import numpy as np
 
 from longtake.algorithms import intervals, lexical, stretches
 from longtake.algorithms.calibration import BIAS, logistic
-from longtake.algorithms.stretches import STEP, WEIGHTS, Talk, expected_best
+from longtake.algorithms.stretches import ELSEWHERE, STEP, WEIGHTS, Talk, expected_best
 from longtake.evals.benchmarks import meetings
 from longtake.evals.scoring import paired
 from longtake.types import Segment
 
+SHARES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
+"""Of the sum of probabilities, how much evidence is expected; one is chosen with the weights."""
 NAMES = ("words", "meaning", "speaker", "whole topic", BIAS)
 
 
@@ -63,16 +65,18 @@ def main() -> None:
         cited = five_windows(talk, question)
         baseline.append(intervals.seconds(cited, item.evidence)[2])
 
-    def f1(number: int, weights: np.ndarray) -> float:
-        first, last = expected_best(1 / (1 + np.exp(-tables[number] @ weights)))
+    def f1(number: int, weights: np.ndarray, elsewhere: float = ELSEWHERE) -> float:
+        first, last = expected_best(1 / (1 + np.exp(-tables[number] @ weights)), elsewhere)
         return intervals.seconds([Segment(first * STEP, last * STEP)], items[number].evidence)[2]
 
-    held_out = np.zeros(len(items))
+    held_out, chosen = np.zeros(len(items)), Counter[float]()
     for team in sorted(set(teams)):
         others = [number for number, each in enumerate(teams) if each != team]
         weights = fitted([tables[each] for each in others], [targets[each] for each in others])
+        elsewhere = max(SHARES, key=lambda share: sum(f1(each, weights, share) for each in others))
+        chosen[elsewhere] += 1
         for number in set(range(len(items))) - set(others):
-            held_out[number] = f1(number, weights)
+            held_out[number] = f1(number, weights, elsewhere)
     shipped = np.array([f1(number, np.array(WEIGHTS)) for number in range(len(items))])
     print(f"{len(teams)} questions, {len(set(teams))} teams; F1 of cited seconds")
     print(f"BM25, five windows of 30 s             {np.mean(baseline):.3f}")
@@ -80,6 +84,7 @@ def main() -> None:
         gap = paired(values, baseline, teams)
         told = f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
         print(f"{name:37}  {values.mean():.3f}  {told} to BM25")
+    print(f"evidence elsewhere, chosen on other teams: {dict(chosen)}")
     weights = fitted(tables, targets)
     print(", ".join(f"{name} {value:.2f}" for name, value in zip(NAMES, weights, strict=True)))
 

@@ -98,13 +98,18 @@ def test_a_draft_of_the_answer_leads_to_its_words():
     assert stretch.overlap(Segment(270, 300)) > 0
 
 
-@given(arrays.arrays(np.float64, st.integers(1, 12), elements=st.floats(0.01, 0.99)))
-def test_no_run_has_a_greater_expected_f1(probabilities):
+@given(
+    arrays.arrays(np.float64, st.integers(1, 12), elements=st.floats(0.01, 0.99)),
+    st.floats(0.1, 1.5),
+)
+def test_no_run_has_a_greater_expected_f1(probabilities, elsewhere):
+    everywhere = elsewhere * probabilities.sum()
+
     def expected(first, last):
-        return 2 * probabilities[first:last].sum() / (last - first + probabilities.sum())
+        return 2 * probabilities[first:last].sum() / (last - first + everywhere)
 
     best = max(expected(*run) for run in combinations(range(len(probabilities) + 1), 2))
-    assert expected(*expected_best(probabilities)) == pytest.approx(best)
+    assert expected(*expected_best(probabilities, elsewhere)) == pytest.approx(best)
 
 
 def test_bm25_prefers_rare_words_and_short_documents():

@@ -58,6 +58,13 @@ def test_a_connection_without_headers_is_closed(sent, monkeypatch):
         assert read_all(connection) == b""
 
 
+def test_bodies_do_not_wait_until_headers_are_acknowledged():
+    with app._bind("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_connections_leave_descriptors_for_films(monkeypatch):
     resource = pytest.importorskip("resource")
     for descriptors in (256, 1024, 1_000_000):
