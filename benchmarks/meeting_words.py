@@ -16,8 +16,7 @@ word is named; the model reads everything, small or not.
 
 Speakers: the questions of ``meetings_who.tsv`` and ``meetings_who_again.tsv``, written by hand
 about lines that were drawn at random and say something; the speaker of the line is the truth. The
-rule was chosen on those of the first file about the teams ES, and the lead from which a name is
-given on those of both. The second file is in words further from the lines.
+rule was chosen on those about the teams ES. The second file is in words further from the lines.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from longtake.methods.lookup.method import (
     BEARS,
     LOOK,
     NOT_FOUND,
+    UNRELATED,
     Lookup,
     Passage,
     choose,
@@ -33,6 +34,7 @@ from longtake.methods.lookup.method import (
     queries_of,
     read,
     screens,
+    shared_words,
     wants_account,
 )
 from longtake.runner.session import solve
@@ -512,13 +514,27 @@ def test_who_asked_something_did_not_say_it(question, named):
 @pytest.mark.parametrize(("end", "status"), [(4, "answered"), (8, "abstained")])
 def test_who_said_something_while_others_talk_must_be_clearer(end, status):
     lines = [
-        Line(Segment(0, end), "Anna: The case of metal is too heavy for small children."),
-        Line(Segment(4, 8), "Ben: The case of metal is too heavy for children."),
+        Line(Segment(0, end), "Anna: The case is too heavy for small children."),
+        Line(Segment(4, 8), "Ben: The case is too heavy for children."),
         *(Line(Segment(20, 21), f"{name}: Yeah.") for name in ("Anna", "Ben")),
     ]
-    question = Question("Who said that the case of metal is too heavy for children?")
+    question = Question("Who said that the case is too heavy for children?")
     answer, _ = asked("Eve", question, TestFootage(30, lines=lines))
     assert answer.status == status
+
+
+class Pets(TestFootage):
+    """Cats and kittens are close in meaning, dogs less so."""
+
+    def meanings(self, texts):
+        rows = {"cat": (1, 0), "kitten": (0.8, 0.6), "dog": (0.3, 0.954)}
+        return np.array([rows[text] for text in texts])
+
+
+def test_words_that_are_close_in_meaning_are_shared_in_part():
+    shares = shared_words(Pets(10), "the cat", ["A cat.", "Our kittens!", "My dog!", "It is so."])
+    assert shares.tolist() == pytest.approx([1, (0.8 - UNRELATED) / (1 - UNRELATED), 0, 0])
+    assert shared_words(Pets(10), "it is so", ["A cat.", "It is so."]).tolist() == [0, 0]
 
 
 def test_a_phrase_does_not_go_on_with_another_speaker():

@@ -117,13 +117,13 @@ BEARS = 0.35
 """Bearing from which a passage has to do with a question, measured by
 ``benchmarks/lookup_thresholds.py`` on the development half of the benchmark ``films``."""
 
-JUST, CLEARLY, CROWDED = 0.04, 0.1, 0.3
+JUST, CLEARLY, CROWDED = 0.05, 0.08, 0.3
 """Lead of the closest line over those of other speakers from which its speaker is named: alone, and
 where another's line lasts for more than this share of it. Chosen by ``benchmarks/meeting_words.py``
 on the meetings of the teams ES."""
 
-STEM = 5
-"""Letters by which words of such questions are compared, chosen on the same meetings."""
+UNRELATED = 0.4
+"""Closeness up to which two words have nothing in common, chosen on the same meetings."""
 
 MAY_BEAR = 0.25
 """Bearing from which a passage is read as well, once another one clears :data:`BEARS`."""
@@ -544,9 +544,8 @@ def who(footage: Footage, question: Question, lines: Sequence[Line]) -> Answer:
     asked = rows[0] + rows[1]
     closeness = rows[2:] @ (asked / np.linalg.norm(asked))
     best: dict[str, tuple[float, Line]] = {}
-    shares = shared_words(about, texts)
-    for (name, line), near, share in zip(said, closeness.tolist(), shares, strict=True):
-        score = near + share / 2
+    scores = closeness + 0.75 * shared_words(footage, about, texts)
+    for (name, line), score in zip(said, scores.tolist(), strict=True):
         # who asked something is not who said it
         if asks_who_asked(question) != line.text.endswith("?"):
             score -= 0.1
@@ -569,15 +568,21 @@ def who(footage: Footage, question: Question, lines: Sequence[Line]) -> Answer:
     return Answer(text=f"{name}: {found}", evidence=(evidence,))
 
 
-def shared_words(about: str, texts: Sequence[str]) -> list[float]:
-    """The share of the words of ``about`` that each text holds, weighted by their rarity in all."""
-    # "recognition" is a form of "recognise" in which only the beginning is the same
-    keywords = {word[:STEM] for word in lexical.lemmas([about])}
-    held_by = [keywords & {word[:STEM] for word in lexical.lemmas([text])} for text in texts]
+def shared_words(footage: Footage, about: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    """The share of the words of ``about`` that each text holds, weighted by their rarity in all.
+
+    A word that is close in meaning to one of the text counts in part.
+    """
+    keywords = sorted(lexical.lemmas([about]))
+    held_by = [lexical.lemmas([text]) for text in texts]
     times = Counter(word for words in held_by for word in words)
-    weights = {word: math.log((len(texts) + 1) / (times[word] + 0.5)) for word in sorted(keywords)}
-    whole = sum(weights.values()) or 1.0
-    return [sum(weights[word] for word in sorted(words)) / whole for words in held_by]
+    column = {word: number for number, word in enumerate(sorted(times))}
+    weights = np.array([math.log((len(texts) + 1) / (times[word] + 0.5)) for word in keywords])
+    rows = footage.meanings([*keywords, *column])
+    # any two words are somewhat close
+    alike = (rows[: len(keywords)] @ rows[len(keywords) :].T - UNRELATED) / (1 - UNRELATED)
+    shares = [alike[:, [column[w] for w in words]].max(axis=1, initial=0.0) for words in held_by]
+    return np.asarray(np.array(shares) @ weights / (weights.sum() or 1.0), np.float64)
 
 
 def lines_of(passages: Sequence[Passage]) -> list[Line]:
