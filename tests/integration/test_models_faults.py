@@ -24,7 +24,7 @@ from longtake.llm.structured.schema import Letter
 from longtake.types import Question
 
 ASKS = 200
-SILENCE = 4.0
+SILENCE = 3.0
 """Seconds that a request waits for a server that says nothing; busy cores make others wait, too."""
 RATE = 0.30
 

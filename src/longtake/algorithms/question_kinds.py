@@ -97,7 +97,13 @@ _MENTIONED = [
 _NOUN = re.compile(
     r"^(?:(?:the|an?|his|her|its|their) )?(?:(?:words?|terms?|phrases?|names?) )?", re.IGNORECASE
 )
-_TIMES = _words("how often", "how many (?:times|mentions|occurrences)", "number of times", "count")
+# "how many times an hour" asks for a rate, which somebody tells
+_TIMES = _words(
+    "how often",
+    "how many (?:times(?! (?:an?|per|each|every) )|mentions|occurrences)",
+    "number of times",
+    "count",
+)
 
 
 def mentioned(text: str) -> str:

@@ -74,6 +74,7 @@ def test_what_a_text_holds(kind, text, is_held):
         ("How often do they laugh?", "count", ""),
         ("How often is the word copyright mentioned?", "count", "copyright"),
         ("How many times does he talk about money?", "count", "money"),
+        ("How many times an hour is the power button used?", "count", ""),
         ('Count the times "open source" is heard.', "count", "open source"),
         ("List every time that Creative Commons is mentioned.", "list", "Creative Commons"),
         ("Find all mentions of the scroll wheel", "list", "scroll wheel"),
