@@ -30,6 +30,7 @@ _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth el
 # these agree with a number, but mostly mean something else: "the second one", "no idea"
 _LOOSE = {word: value for value, word in enumerate(_ORDINALS.split(), start=1)}
 _LOOSE |= {"once": 1, "twice": 2, "both": 2, "couple": 2, "pair": 2, "dozen": 12, "no": 0}
+_AND_A_HALF = ["and", "a", "half"]
 _IS = frozenset(["is", "are", "was", "were", "be", "it's", "that's", "equals", "costs", ":"])
 _NAMING = frozenset(["is", "by", "from", "called", "named"])
 _PASSED_OVER = frozenset(
@@ -269,9 +270,14 @@ def _number_runs(tokens: Sequence[str]) -> list[tuple[int, int]]:
     start = 0
     while start < len(tokens):
         end = start
+        # "half a million"
+        if tokens[start : start + 2] == ["half", "a"] and SCALES.keys() & tokens[start + 2 :][:1]:
+            end += 2
         while end < len(tokens) and _is_number(tokens[end]):
             end += 1
-            if tokens[end : end + 1] == ["and"] and _is_number((tokens[end + 1 :] or [""])[0]):
+            if tokens[end : end + 3] == _AND_A_HALF:
+                end += 3
+            elif tokens[end : end + 1] == ["and"] and _is_number((tokens[end + 1 :] or [""])[0]):
                 end += tokens[end - 1].lower() in SCALES
         if end > start:
             runs.append((start, end))
@@ -287,7 +293,7 @@ def _is_number(token: str) -> bool:
 def _values(words: Sequence[str]) -> list[str]:
     """The numbers of a run, in digits."""
     digits = [word for word in words if word[0].isdigit()]
-    spelt = [word for word in words if not word[0].isdigit() and word != "and"]
+    spelt = [word for word in words if not word[0].isdigit() and word not in ("and", "a")]
     if not spelt:
         return [part for word in digits for part in _parts(word)]
     if not digits and len(spelt) > 1 and all(NUMBERS.get(word, 99) < 10 for word in spelt):
@@ -296,10 +302,12 @@ def _values(words: Sequence[str]) -> list[str]:
     for word in words:
         if word in SCALES:
             scale = SCALES[word]
-            current = max(current, 1) * scale
+            current = (current or 1) * scale
             if scale > 100:
                 total, current = total + current, 0.0
-        elif word != "and":
+        elif word == "half":
+            current += 0.5
+        elif word not in ("and", "a"):
             value = float(NUMBERS[word]) if word in NUMBERS else float(_parts(word)[0])
             # "nineteen eighty-four"
             current = 100 * current + value if value >= 10 <= current < 100 else current + value
