@@ -6,17 +6,19 @@
 import json
 import os
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 import httpx
 import pytest
+from films import Recipe
 from pydantic import BaseModel
 from support.patience import PATIENCE
 
 from longtake import prompts
-from longtake.config import CacheSettings, Settings, cache_folder
+from longtake.config import BudgetSettings, CacheSettings, Settings, cache_folder
 from longtake.errors import ModelError
 from longtake.llm.backends import local
 from longtake.llm.catalog import ModelCatalog
@@ -27,6 +29,10 @@ from longtake.llm.structured.ask import ask
 from longtake.llm.structured.schema import Letter
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
+from longtake.server.engine import EngineService, Job, Outcome
+from longtake.server.films import ServedFilms
+from longtake.server.journal import Ask, Journal, Kind, RunRecord, new_id
+from longtake.server.options import ServeOptions
 from longtake.tracing.events import Stream
 from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Question
@@ -207,3 +213,39 @@ def test_a_broken_file_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
         local.LocalChat(Card("broken"), local.LocalWeights(tmp_path / "broken.gguf")).complete(
             [], Options()
         )
+
+
+@pytest.mark.usefixtures("chat")
+def test_a_prompt_is_read_while_the_question_is_written(tmp_path: Path) -> None:
+    """What was read for another question is given up, and the run goes on from the same one."""
+    films = tmp_path / "films"
+    films.mkdir()
+    film = Recipe("talk.mp4", count=40).make(films)
+    said = "1\n00:00:00,000 --> 00:00:02,000\nThe slow train goes to Bremen at noon.\n"
+    film.with_suffix(".srt").write_text(said, encoding="utf-8")
+    options = ServeOptions(films=(films,), models=(f"llm={NAME}",), folder=tmp_path / "data")
+    cache = tmp_path / "cache"
+    (cache / "models").mkdir(parents=True)
+    weights = ModelCatalog(SETTINGS).file(NAME)
+    (cache / "models" / weights.name).symlink_to(weights)
+    options = replace(options, settings=Settings(cache=CacheSettings(folder=str(cache))))
+    service = EngineService(options)
+    (listed,) = ServedFilms(options).films()
+    asked = Ask(film=listed.id, question="Where does the train go?", method="lookup", fresh=True)
+
+    def done(kind: Kind) -> Outcome:
+        run = new_id()
+        record = RunRecord(id=run, kind=kind, ask=asked, created=time.time())
+        Journal(options.data).write(record)
+        service.begin(Job(run, kind, asked, BudgetSettings()))
+        while True:
+            for news in service.news(run):
+                if isinstance(news, Outcome):
+                    return news
+
+    assert done("index").error is None
+    service.load(asked.model_copy(update={"question": "Which train goes to Bremen?"}))
+    service.load(asked)
+    usage = done("ask").usage
+    assert usage.tokens_in > 60
+    assert usage.tokens_cached >= usage.tokens_in - 1

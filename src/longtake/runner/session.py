@@ -179,11 +179,13 @@ class Session:
             models, team=team, budget=self.settings.budget, seed=self.seed, ledger=ledger, stop=stop
         )
 
-    def load_reader(self) -> None:
-        """Load the model that reads, if it runs in this process."""
+    def load_reader(self) -> bool:
+        """Load the model that reads, if it runs in this process; tells whether it does."""
         name = self.assignment.names(("llm",), pictures=False)["llm"]
-        if name.startswith("local/"):
-            count(self._catalogue().open(name, describer=None, replies=None), "")
+        if not name.startswith("local/"):
+            return False
+        count(self._catalogue().open(name, describer=None, replies=None), "")
+        return True
 
     def reader(self, *, folder: Path | None = None, stop: Stop | None = None) -> Run:
         """Open the model that reads alone, for work on words that shows it no film.

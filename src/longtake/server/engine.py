@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.managers import BaseManager
 from typing import Any, Protocol, TypeAlias
 
+from longtake import registry
 from longtake._util.cancellation import Stop, stopping
 from longtake._util.process_pool import start_service
 from longtake.agents.overview import make_overview
@@ -40,7 +41,7 @@ from longtake.server.films import ServedFilms, reason_of
 from longtake.server.journal import Ask, CitedFilm, Journal, Kind, PictureSink, Scope
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions, log_as_json
-from longtake.tracing.events import Event, Sink
+from longtake.tracing.events import ChatCalled, Drafted, Event, Sink
 from longtake.tracing.jsonl import JsonlSink
 from longtake.tracing.sinks import Meter
 from longtake.types import Question, Result, Usage
@@ -106,9 +107,22 @@ class JobWorker:
     def warm_up(self, ask: Ask | None = None) -> None:
         """Do nothing: what jobs need is loaded by the first of them."""
 
-    def load(self, ask: Ask) -> None:
+    def load(self, ask: Ask) -> bool:
         """Load the model that would read for an ask, if it runs in this process."""
-        open_session(self._options, ask, BudgetSettings()).load_reader()
+        return open_session(self._options, ask, BudgetSettings()).load_reader()
+
+    def read_ahead(self, ask: Ask, stop: Stop) -> None:
+        """Answer an ask that is being written, up to the first word, and keep nothing.
+
+        The model of this process has read its prompt then, and the film's search is loaded.
+        """
+        footage = self._catalog.footage(ask.film)
+        is_indexed = isinstance(footage, Film) and all(task.done() for task in tasks(footage))
+        # what other methods do before their first call takes longer than a question to write
+        if is_indexed and registry.methods.get(ask.method).roles == ("llm",):
+            session = open_session(self._options, ask, BudgetSettings())
+            with session.under_way(_FirstWord(stop)):
+                session.answer(ask.method, footage, question_of(ask), stop=stop)
 
     def do(self, job: Job, listener: JobListener) -> Outcome:
         """Do a job; what goes wrong is part of the outcome."""
@@ -214,6 +228,20 @@ class _ListenerSink(Sink):
     def handle(self, event: Event) -> None:  # noqa: ARG002 - it is read from the trace
         """Tell the listener."""
         self._listener.news()
+
+
+class _FirstWord(Sink):
+    """A sink that ends the work at the first word of a reply."""
+
+    drafts = True
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+
+    def handle(self, event: Event) -> None:
+        """End the work if the event shows a reply."""
+        if isinstance(event, Drafted | ChatCalled):
+            self._stop.set()
 
 
 def _progress_callback(listener: JobListener, part: str) -> Callable[[float], None]:
@@ -396,9 +424,12 @@ class EngineService:
         library = ServedLibrary(options, catalog)
         self._worker = JobWorker(options, catalog, Journal(options.data), library)
         self._runs: dict[str, _EngineRun] = {}
+        self._ahead = Stop()
+        self._lock = threading.Lock()
 
     def begin(self, job: Job) -> None:
         """Start a job."""
+        self._ahead.set()
         run = self._runs[job.id] = _EngineRun(job)
         # a context of its own: nothing of this run reaches the next one
         act = contextvars.Context().run
@@ -406,10 +437,15 @@ class EngineService:
         run.thread.start()
 
     def load(self, ask: Ask) -> None:
-        """Load the model for an ask that will probably follow."""
+        """Load the model for an ask that will probably follow, and read its prompt meanwhile."""
+        with self._lock:
+            self._ahead.set()
+            self._ahead = stop = Stop()
         # what is wrong with a model is told by the run that asks it
         with suppress(LongtakeError):
-            self._worker.load(ask)
+            # a run that is under way needs the model itself
+            if self._worker.load(ask) and not self._runs and not stop.is_set:
+                self._worker.read_ahead(ask, stop)
 
     def news(self, job: str) -> list[News]:
         """What a job has reported since the last call, at least one thing; its end is the last."""
