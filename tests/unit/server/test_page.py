@@ -27,13 +27,14 @@ def test_the_page_is_light(client):
         answer = client.get(address, headers={"Accept-Encoding": "gzip"})
         assert answer.headers["content-encoding"] == "gzip"
         weight += int(answer.headers["content-length"])
-    assert weight < 60_000
+    assert weight < 56_000
 
 
 def test_a_file_is_sent_again_only_if_it_changed(client):
     first = client.get("/assets/style.css", headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in first.headers
-    assert first.content == (PAGE / "style.css").read_bytes()
+    # without indentation
+    assert first.content.split() == (PAGE / "style.css").read_bytes().split()
     again = client.get("/assets/style.css", headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 

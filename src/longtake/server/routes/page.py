@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import inspect
+import re
 from functools import cache
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -33,6 +34,8 @@ KINDS = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
+_UNREAD = re.compile(rb"^[ \t]*(?://.*)?\n?", re.MULTILINE)
+"""Indentation, and lines that are empty or comments: browsers have no use for them."""
 ASSETS = frozenset(
     path.relative_to(PAGE).as_posix() for path in PAGE.rglob("*") if path.suffix in KINDS
 )
@@ -83,6 +86,8 @@ def _sent(path: Path, accepted: str, known: str) -> Response:
 @cache
 def _asset(path: Path) -> Asset:
     plain = path.read_bytes()
+    if path.suffix in (".js", ".css"):
+        plain = _UNREAD.sub(b"", plain)
     digest = hashlib.blake2b(plain, digest_size=8).hexdigest()
     return Asset(plain, gzip.compress(plain, mtime=0), f'"{digest}"')
 
