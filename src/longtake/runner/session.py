@@ -179,13 +179,19 @@ class Session:
             models, team=team, budget=self.settings.budget, seed=self.seed, ledger=ledger, stop=stop
         )
 
-    def load_reader(self) -> bool:
-        """Load the model that reads, if it runs in this process; tells whether it does."""
-        name = self.assignment.names(("llm",), pictures=False)["llm"]
-        if not name.startswith("local/"):
-            return False
-        count(self._catalogue().open(name, describer=None, replies=None), "")
-        return True
+    @property
+    def _reader(self) -> str:
+        return self.assignment.names(("llm",), pictures=False)["llm"]
+
+    @property
+    def reads_here(self) -> bool:
+        """Whether the model that reads runs in this process."""
+        return self._reader.startswith("local/")
+
+    def load_reader(self) -> None:
+        """Load the model that reads, if it runs in this process."""
+        if self.reads_here:
+            count(self._catalogue().open(self._reader, describer=None, replies=None), "")
 
     def reader(self, *, folder: Path | None = None, stop: Stop | None = None) -> Run:
         """Open the model that reads alone, for work on words that shows it no film.
@@ -193,8 +199,7 @@ class Session:
         Its replies are kept in ``folder``, if one is given.
         """
         replies = ReplyStore(folder) if folder and self.assignment.replies else None
-        name = self.assignment.names(("llm",), pictures=False)["llm"]
-        opened = self._catalogue().open(name, describer=None, replies=replies)
+        opened = self._catalogue().open(self._reader, describer=None, replies=replies)
         chat = with_capabilities(opened, discover=self._unhurried)
         return Run({"llm": chat}, budget=self.settings.budget, seed=self.seed, stop=stop)
 

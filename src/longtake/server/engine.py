@@ -107,22 +107,19 @@ class JobWorker:
     def warm_up(self, ask: Ask | None = None) -> None:
         """Do nothing: what jobs need is loaded by the first of them."""
 
-    def load(self, ask: Ask) -> bool:
-        """Load the model that would read for an ask, if it runs in this process."""
-        return open_session(self._options, ask, BudgetSettings()).load_reader()
+    def load(self, ask: Ask, stop: Stop) -> None:
+        """Load the model that would read for an ask, if it runs in this process.
 
-    def read_ahead(self, ask: Ask, stop: Stop) -> None:
-        """Answer an ask that is being written, up to the first word, and keep nothing.
-
-        The model of this process has read its prompt then, and the film's search is loaded.
+        The film's search is loaded first, and the model reads its prompt, up to its first word.
         """
-        footage = self._catalog.footage(ask.film)
-        is_indexed = isinstance(footage, Film) and all(task.done() for task in tasks(footage))
+        session = open_session(self._options, ask, BudgetSettings())
         # what other methods do before their first call takes longer than a question to write
-        if is_indexed and registry.methods.get(ask.method).roles == ("llm",):
-            session = open_session(self._options, ask, BudgetSettings())
-            with session.under_way(_FirstWord(stop)):
-                session.answer(ask.method, footage, question_of(ask), stop=stop)
+        if session.reads_here and registry.methods.get(ask.method).roles == ("llm",):
+            footage = self._catalog.footage(ask.film)
+            if isinstance(footage, Film) and all(task.done() for task in tasks(footage)):
+                with session.under_way(_FirstWord(stop)):
+                    session.answer(ask.method, footage, question_of(ask), stop=stop)
+        session.load_reader()
 
     def do(self, job: Job, listener: JobListener) -> Outcome:
         """Do a job; what goes wrong is part of the outcome."""
@@ -441,11 +438,12 @@ class EngineService:
         with self._lock:
             self._ahead.set()
             self._ahead = stop = Stop()
+        # a run that is under way needs the model itself
+        if self._runs:
+            stop.set()
         # what is wrong with a model is told by the run that asks it
         with suppress(LongtakeError):
-            # a run that is under way needs the model itself
-            if self._worker.load(ask) and not self._runs and not stop.is_set:
-                self._worker.read_ahead(ask, stop)
+            self._worker.load(ask, stop)
 
     def news(self, job: str) -> list[News]:
         """What a job has reported since the last call, at least one thing; its end is the last."""
