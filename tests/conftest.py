@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import gc
 import hashlib
 import ipaddress
 import os
@@ -25,6 +26,15 @@ PREPARED = ("efficientnet-*.onnx", "imagenet-glosses-*.npy")
 nothing_left_by_test = guard.nothing_left_by_test
 nothing_left_by_module = guard.nothing_left_by_module
 nothing_left_by_session = guard.nothing_left_by_session
+
+
+# nothing that is imported or collected becomes garbage, yet it would be searched again and again
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 class NetworkForbidden(RuntimeError):
@@ -198,7 +208,9 @@ def networks_loaded_once(model_cache: Path) -> Iterator[None]:
     """Load and hash each network once per process: that takes longer than most tests run it for."""
     folder = model_cache / "outputs"
     folder.mkdir(exist_ok=True)
+    from longtake.index import text
     from longtake.perception import ocr, runtime
+    from longtake.runner import films
 
     load = runtime.load_network
     loaded: dict[tuple[Any, ...], Any] = {}
@@ -230,6 +242,8 @@ def networks_loaded_once(model_cache: Path) -> Iterator[None]:
         patch.setattr(runtime, "load_network", load_once)
         patch.setattr(ocr, "load_network", load_once)
         patch.setattr(runtime, "sha256", hash_once)
+        # filling the tables of words takes longer than most tests
+        patch.setattr(films, "remember_words", lambda _: text.remember_words(model_cache))
         yield
 
 

@@ -117,11 +117,11 @@ def _handlers(logger: logging.Logger) -> list[logging.Handler]:
 def _modules_of_tests() -> dict[str, object]:
     """Modules that lie in the folders of tests: another test's module of that name is not found."""
     # each is looked at once, since thousands are imported
-    new = sys.modules.keys() - _seen
-    _seen.update(new)
-    for name in new:
-        if (getattr(sys.modules[name], "__file__", None) or "").startswith(tuple(_folders)):
-            _temporary.add(name)
+    if not _seen.issuperset(sys.modules):
+        for name in sys.modules.keys() - _seen:
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(tuple(_folders)):
+                _temporary.add(name)
+        _seen.update(sys.modules)
     return {name: sys.modules[name] for name in _temporary if name in sys.modules}
 
 
