@@ -35,6 +35,7 @@ SECTIONS = dict(
 FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = re.compile(r"^```\n(longtake .*?)^```", re.MULTILINE | re.DOTALL)
 PACKAGE = "longtake_mine"
+UNREAD = "--set perception.reader=false"  # no recipe is about text on screen
 
 
 class Recipe:
@@ -155,9 +156,9 @@ def test_backend(recipe: Recipe) -> None:
     (command,) = recipe.commands
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), PlainServer) as server:
         server.prompts = []  # type: ignore[attr-defined]
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
-        out = recipe.run(command.replace(":8001", f":{server.server_port}"))
+        out = recipe.run(f"{command} {UNREAD}".replace(":8001", f":{server.server_port}"))
         server.shutdown()
         thread.join()
         assert "a postman" in out
@@ -167,7 +168,7 @@ def test_backend(recipe: Recipe) -> None:
 @following("An encoder")
 def test_encoder(recipe: Recipe) -> None:
     (command,) = recipe.commands
-    hits = json.loads(recipe.run(f"{command} --json"))["films"][0]["hits"]
+    hits = json.loads(recipe.run(f"{command} {UNREAD} --json"))["films"][0]["hits"]
     assert hits[0]["time"] >= 3
     assert "image" in hits[0]["sources"]
 

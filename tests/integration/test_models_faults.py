@@ -73,6 +73,8 @@ class Faults:
                 self.kinds
             )  # so that every kind has its turns
             kind = self.kinds[turn] if chance.random() < RATE else "none"
+            if kind == "hang" and number > ASKS / 4:  # each waits by itself once the gate is narrow
+                kind = "reset"
             self.made[kind] += 1
         match kind:
             case "429":

@@ -64,7 +64,7 @@ def serve_hub(files: dict[str, bytes]) -> Iterator[tuple[Any, str]]:
     state = {"files": files, "lies": set(), "tokens": [], "asked": [], "ranges": []}
     handler = type("OwnHub", (Hub,), state)
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield handler, f"http://127.0.0.1:{server.server_port}"
     finally:

@@ -69,7 +69,7 @@ def test_spans_reach_a_collector():
             pass
 
     with HTTPServer(("127.0.0.1", 0), Collector) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         run(OtelSink(collector_tracer(f"http://127.0.0.1:{server.server_port}/")))
         assert arrived.wait(10)
         server.shutdown()
