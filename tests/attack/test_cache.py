@@ -24,6 +24,9 @@ cp -r /tmp/held-$$/. $LONGTAKE_CACHE && rm -r /tmp/held-$$ &&
 """
 
 
+UNREAD = ("--set", "perception.reader=false")
+
+
 def mounted(mount, *arguments):
     """Carry out a command in a mount name space of its own, with the cache mounted as told."""
     words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "longtake", *arguments))
@@ -60,8 +63,8 @@ def test_info_of_a_new_film(film, mount):
 @pytest.mark.parametrize("mount", [FULL_WITH_LAYERS, READ_ONLY], ids=["full", "read-only"])
 def test_search_of_a_film_that_was_searched_before(run, film, mount):
     film.with_suffix(".srt").write_text("1\n00:00:00,100 --> 00:00:01,000\nA red kite\n")
-    assert run("search", film, "kite")[0] == 0
-    done = mounted(mount, "search", str(film), "kite", "--json")
+    assert run("search", film, "kite", *UNREAD)[0] == 0
+    done = mounted(mount, "search", str(film), "kite", "--json", *UNREAD)
     assert done.returncode == 0, done.stderr
     assert "A red kite" in done.stdout
 

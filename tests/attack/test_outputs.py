@@ -10,7 +10,7 @@ from films import Recipe, begin_film
 from longtake import cli
 
 ASKED = ("Which?", "--option", "red", "--option", "green", "--model", "lab/acuity=1")
-METHOD = ("--method", "blind", "--set", "perception.reader=false")
+METHOD = ("--method", "blind", "--no-verify")
 
 
 @pytest.fixture

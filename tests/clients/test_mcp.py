@@ -164,6 +164,7 @@ def test_without_the_token_there_are_no_tools(address):
 def test_over_stdio(films):
     arguments = ["-m", "longtake", "mcp", "--films", str(films)]
     arguments += ["--model", "lab/acuity=1,hallucination=0", "--set", "answers.verify=false"]
+    arguments += ["--set", "perception.reader=false", "--set", "perception.listener=none"]
     environment = {"LONGTAKE_CACHE": os.environ["LONGTAKE_CACHE"], "PYTHONPATH": ":".join(sys.path)}
     command = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
 

@@ -23,6 +23,7 @@ def trees() -> list[tuple[Path, ast.Module]]:
     return [(path, ast.parse(path.read_text())) for path in sorted(SOURCE.rglob("*.py"))]
 
 
+@functools.cache
 def strings(tree: ast.AST) -> set[str]:
     return {
         node.value
@@ -108,7 +109,7 @@ def phrase_uses() -> list[tuple[str, str, str, set[str]]]:
 def test_every_phrase_is_used(name: str) -> None:
     owner = name.partition("/")[0]
     folder = SOURCE if owner == prompts.SHARED else SOURCE / "methods" / owner
-    used = set().union(*(strings(ast.parse(path.read_text())) for path in folder.rglob("*.py")))
+    used = set().union(*(strings(tree) for path, tree in trees() if path.is_relative_to(folder)))
     assert set(prompts.split_phrases(prompts.load(name).text)) <= used
 
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -101,7 +101,6 @@ def test_film_text_cannot_change_a_budget() -> None:
 
 
 @given(st.text(max_size=80))
-@settings(max_examples=300)
 def test_no_text_ends_its_quotation(text: str) -> None:
     quoted = quote(text, "notes")
     assert quoted.count("<") == quoted.count(">") == 2
@@ -116,7 +115,6 @@ def test_no_text_ends_its_quotation(text: str) -> None:
         )
     )
 )
-@settings(max_examples=100)
 def test_ordinary_words_are_left_alone(text: str) -> None:
     assert defuse(text) == text
 

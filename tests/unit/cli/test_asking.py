@@ -239,10 +239,9 @@ def test_compare_without_an_answer_is_exit_3_as_in_ask(run, film):
 
 
 def test_estimates_bound_what_a_run_uses(run, film):
-    """Slow: every method answers."""
     _, out, _ = run("compare", film, "Which?", *OPTIONS, "--dry-run", "--json")
     bounds = {each["method"]: each for each in json.loads(out)["estimates"]}
-    for method in bounds:
+    for method in ("blind", "uniform"):
         _, used, _ = run(
             "ask", film, "Which?", *OPTIONS, "--method", method, "--json", "--no-cache"
         )

@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -15,6 +16,7 @@ CHANCE = 0.25
 LEVEL = 0.05
 LEAST = 20
 """Questions that a strategy must apply to before it counts."""
+drawn = cache(make_world)
 EVERYWHERE = ("the", "a", "at", "it", "in", "of", "and", "person", "coat", "hat")
 
 
@@ -22,7 +24,7 @@ def asked(least):
     """At least so many questions with options, by world."""
     worlds, count = [], 0
     for seed in range(FIRST_SEED, FIRST_SEED + 100):
-        questions = make_world(seed, MINUTES, 60).questions
+        questions = drawn(seed, MINUTES, 60).questions
         worlds.append([question for question in questions if question.options])
         count += len(worlds[-1])
         if count >= least:

@@ -19,7 +19,7 @@ from longtake.llm.chat import Options, ToolSpec, say
 from longtake.llm.structured.schema import schema_for
 from longtake.types import Segment
 
-WORLD = make_world(3, 30, 80)
+WORLD = make_world(3, 30, 16)
 FOOTAGE = LabFootage(WORLD.script)
 CHAT = model(acuity=1.0)
 

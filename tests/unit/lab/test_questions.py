@@ -1,6 +1,7 @@
 """Questions: every answer is proved by its evidence, and no other option is right."""
 
 import re
+from functools import cache
 
 import pytest
 
@@ -12,11 +13,12 @@ from longtake.lab.questions import KINDS, within
 from longtake.types import LETTERS
 
 SEEDS = (0, 1, 2, 3)
+drawn = cache(make_world)
 
 
 @pytest.fixture(scope="module", params=SEEDS)
 def world(request):
-    return make_world(request.param, 40, 80)
+    return drawn(request.param, 40, 80)
 
 
 def asked(text):
@@ -148,16 +150,14 @@ def test_wrong_options_are_true_of_other_moments(world):
 def test_needles_fall_anywhere():
     tenths = set()
     for seed in range(8):
-        for question in make_world(seed, 30, 60).questions:
+        for question in drawn(seed, 30, 60).questions:
             if question.kind in ("needle", "onscreen", "spoken"):
                 tenths.add(int(question.evidence[0].start / 180))
     assert tenths == set(range(10))
 
 
 def test_answers_have_no_favourite_letter():
-    letters = [
-        q.answer for seed in range(10) for q in make_world(seed, 30, 60).questions if q.options
-    ]
+    letters = [q.answer for seed in range(10) for q in drawn(seed, 30, 60).questions if q.options]
     assert all(0.2 < letters.count(letter) / len(letters) < 0.3 for letter in "ABCD")
 
 
@@ -169,7 +169,7 @@ def test_a_question_is_understood_as_it_was_meant(world):
 
 
 def test_all_forms_are_asked_somewhere():
-    forms = {asked(q.text).form for seed in range(8) for q in make_world(seed, 40, 80).questions}
+    forms = {asked(q.text).form for seed in range(8) for q in drawn(seed, 40, 80).questions}
     assert forms == set(FORMS)
 
 

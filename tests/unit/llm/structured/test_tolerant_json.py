@@ -3,7 +3,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from longtake.llm.structured.tolerant_json import CutText, NotJson, objects, parse
@@ -155,7 +155,6 @@ def test_braces_in_prose_are_not_json() -> None:
 
 
 @given(VALUES)
-@settings(max_examples=150)
 def test_valid_json_is_read_as_the_standard_reads_it(value: object) -> None:
     text = json.dumps({"k": value})
     assert parse(text) == {"k": value}
@@ -165,7 +164,6 @@ def test_valid_json_is_read_as_the_standard_reads_it(value: object) -> None:
 @given(VALUES, st.integers(0, 200))
 @example([False, -1_000_000_000, [None, -1]], 35)
 @example(["", None], 12)
-@settings(max_examples=150)
 def test_a_prefix_of_json_never_holds_more_than_the_whole(value: object, length: int) -> None:
     text = json.dumps({"k": value, "z": [1, "two", {"three": True}]}, ensure_ascii=False)
     for found in objects(text[:length]):
@@ -189,7 +187,6 @@ def assert_part(part: object, whole: object) -> None:
 
 
 @given(st.text(alphabet="{}[]\":,\\'`/* \nabtrue01", max_size=60))
-@settings(max_examples=400)
 def test_no_text_breaks_the_reader(text: str) -> None:
     with suppress(NotJson):
         list(objects(text))
