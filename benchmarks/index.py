@@ -107,9 +107,7 @@ class Side:
         said, cost = longtake(self.root, cache, "index", str(self.film), "--json")
         layers = {layer["name"]: layer for layer in json.loads(said)["films"][0]["layers"]}
         for part in PARTS:
-            took = layers[part]
-            costs = {"seconds": took["seconds"], "cpu": took.get("cpu_seconds", float("nan"))}
-            self.result["costs"][part] = costs
+            self.result["costs"][part] = {"seconds": layers[part]["seconds"]}
         self.result["costs"]["all at once"] = cost
         self._keep()
 
@@ -123,7 +121,7 @@ class Side:
         """What each part costs for the whole film, and their sum."""
         known: dict[str, dict[str, float]] = self.result["costs"]
         table = {part: known[part] for part in PARTS if part in known}
-        units = ("seconds", "cpu")
+        units = set.intersection(*map(set, table.values())) if table else set()
         together = {unit: sum(cost[unit] for cost in table.values()) for unit in units}
         table["sum of the parts"] = together
         if "all at once" in known:
@@ -182,7 +180,9 @@ def report(sides: Sequence[Side], placed: Sequence[Placed], threads: int) -> Non
 
 def _row(side: Side, part: str, cost: dict[str, float], minutes: float) -> str:
     peak = f"{cost['megabytes']:.0f}" if "megabytes" in cost else ""
-    figures = f"{cost['seconds']:.0f} | {cost['cpu']:.0f} | {cost['cpu'] / minutes:.1f}"
+    # parts that are indexed together share a process
+    cpu = f"{cost['cpu']:.0f} | {cost['cpu'] / minutes:.1f}" if "cpu" in cost else " | "
+    figures = f"{cost['seconds']:.0f} | {cpu}"
     return f"| {side.name} | {part} | {figures} | {peak} |"
 
 
