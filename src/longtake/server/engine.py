@@ -116,7 +116,7 @@ class JobWorker:
         # what other methods do before their first call takes longer than a question to write
         if session.reads_here and registry.methods.get(ask.method).roles == ("llm",):
             footage = self._catalog.footage(ask.film)
-            if isinstance(footage, Film) and all(task.done() for task in tasks(footage)):
+            if footage.indexed:
                 with session.under_way(_FirstWord(stop)):
                     session.answer(ask.method, footage, question_of(ask), stop=stop)
         session.load_reader()
