@@ -205,7 +205,8 @@ def networks_run_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def networks_loaded_once(model_cache: Path) -> Iterator[None]:
-    """Load and hash each network once per process: that takes longer than most tests run it for."""
+    """Load and hash each network once per process: that takes longer than most tests run it for.
+    What words are is looked up once per run, and nobody waits for the disk."""
     folder = model_cache / "outputs"
     folder.mkdir(exist_ok=True)
     from longtake.index import text
@@ -242,6 +243,8 @@ def networks_loaded_once(model_cache: Path) -> Iterator[None]:
         patch.setattr(runtime, "load_network", load_once)
         patch.setattr(ocr, "load_network", load_once)
         patch.setattr(runtime, "sha256", hash_once)
+        # no test cuts the power, and disks are slow
+        patch.setattr(os, "fsync", lambda _: None)
         # filling the tables of words takes longer than most tests
         patch.setattr(films, "remember_words", lambda _: text.remember_words(model_cache))
         yield

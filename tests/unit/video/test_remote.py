@@ -178,7 +178,7 @@ def test_commands_take_addresses(server, run, tmp_path, monkeypatch):
     schema = tmp_path / "schema.json"
     schema.write_text('{"type": "object", "properties": {"sign": {"type": "string"}}}')
     words = ("extract", server.url, "--schema", schema, "--model", "lab/acuity=1", "--json")
-    words = (*words, "--set", "perception.reader=false")
+    words += ("--set", "perception.reader=false", "--set", "perception.listener=none")
     code, out, err = run(*words)
     assert (code, '"sign": null' in out) == (0, True), err
     assert run(*words, "--offline")[0] == 2
