@@ -74,7 +74,7 @@ def test_the_answer_cites_the_passage_that_holds_it(footage):
     (cited,) = answer.evidence
     assert (cited.segment, cited.source) == (Segment(12, 15), "speech")
     assert cited.text == "the golden compass weighs twelve stones"
-    assert "[0:12] speech: the golden compass" in prompts[0]
+    assert "0:12 speech: the golden compass" in prompts[0]
     # what it cites holds the answer, so that no further check is needed
     assert len(prompts) == 1
 
@@ -93,7 +93,7 @@ def test_a_question_with_options_can_have_a_number_of_captions_of_its_own(footag
 
     def shown(question, film, **fields):
         _, prompts = asked("twelve stones", question, film, neighbours=0, **fields)
-        return sum(prompts[0].count(f"] {source}") for source in ("speech", "caption"))
+        return sum(prompts[0].count(f" {source}:") for source in ("speech", "caption"))
 
     fewer = {"max_passages": 2, "passages_for_options": 1}
     assert (shown(QUESTION, captions, **fewer), shown(OPEN, captions, **fewer)) == (1, 2)

@@ -654,9 +654,10 @@ def numbered(passages: Sequence[Passage]) -> list[str]:
 
 
 def timed(passage: Passage) -> str:
-    """A passage as a model reads it for a short answer: ``[1:05] onscreen: GO TO ROOM 4``."""
+    """A passage as a model reads it for a short answer: ``1:05 screen: GO TO ROOM 4``."""
     minutes, seconds = divmod(int(passage.segment.start), 60)
-    return f"[{minutes}:{seconds:02}] {passage.source}: {passage.text}"
+    source = "screen" if passage.source == "onscreen" else passage.source
+    return f"{minutes}:{seconds:02} {source}: {passage.text}"
 
 
 def may_tell(question: Question, texts: Sequence[str]) -> bool:
