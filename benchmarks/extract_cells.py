@@ -126,7 +126,7 @@ LISTS = {
 
 
 def settled(folder: Path, model: str, chosen: str, meeting: str) -> list[dict[str, object]]:
-    """The tables of one meeting; a list only where it is not the built-in model's."""
+    """The tables of one meeting; a list only where the model is not small."""
     asked = COLUMNS[chosen][meeting[-1]]
     columns = {
         f"column{number}": {**kind, "description": text}
@@ -136,9 +136,9 @@ def settled(folder: Path, model: str, chosen: str, meeting: str) -> list[dict[st
     footage, tables = MeetingSource(folder).footage(meeting), []
     whole: dict[str, object] = {"type": "object", "properties": columns}
     listed = {"type": "array", "items": {"type": "object", "properties": row}}
+    session = Session(Settings(), ModelAssignment((model,)))
     # small models fill no lists
-    for given in [whole] if model.startswith("local") else [whole, listed]:
-        session = Session(Settings(), ModelAssignment((model,)))
+    for given in [whole] if session.has_small_models(["llm"]) else [whole, listed]:
         schema = read_schema(given)
         table = extract(footage, schema, session, "lookup")
         tables.append({**table.plain, "given": given, "schema": schema.output})
@@ -184,7 +184,7 @@ def main() -> None:
     parser.add_argument("--acuity", default="0.8")
     parser.add_argument("--method", default="auto")
     parser.add_argument("--meetings", type=Path)
-    parser.add_argument("--model", default="local")
+    parser.add_argument("--model", default="local/qwen2.5-1.5b")
     parser.add_argument("--out", type=Path, default=Path("cells.jsonl"))
     parser.add_argument("--only", nargs="*", help="meetings; all if none is named")
     parser.add_argument("--parallel", type=int, default=1)
