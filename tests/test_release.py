@@ -88,7 +88,7 @@ def test_the_dockerfile_copies_files_that_reach_it_and_runs_without_root():
             *sources, _ = step.split()[1:]
             assert [name for name in sources if f"!{name}" not in ignored] == []
             assert [name for name in sources if not (ROOT / name).exists()] == []
-    (chosen,) = (step.partition("=")[2] for step in steps if step.startswith("ARG EXTRAS"))
+    (chosen,) = {step.partition("=")[2] for step in steps if step.startswith("ARG EXTRAS")}
     assert set(chosen.split(",")) <= release_check.PROJECT["optional-dependencies"].keys()
     assert [step for step in steps if step.startswith("USER ")] == ["USER viewer"]
 
