@@ -40,7 +40,8 @@ export function AskBox({ film, about, given, carried, onCarried, onRun, onCompar
     budget: Object.fromEntries(Object.entries(budget).filter(([, value]) => value > 0)),
   });
 
-  // the estimates follow what is written, once the writing pauses; they are made for one film
+  // estimates are made for one film, whenever the writing pauses; the first one at once, because
+  // the server loads its model with it
   const named = CHOICES.map(([name]) => name);
   const methods = named.includes(method) ? named : [...named, method];
   useEffect(() => {
@@ -58,7 +59,7 @@ export function AskBox({ film, about, given, carried, onCarried, onRun, onCompar
       } catch (error) {
         if (!gone) { setEstimates({}); setProblem(error.message); }
       }
-    }, 350);
+    }, Object.keys(estimates).length ? 350 : 0);
     return () => { gone = true; clearTimeout(timer); };
   }, [question, options, method, models]);
 
