@@ -229,6 +229,11 @@ def ask_who(source: MeetingSource) -> None:
         teams = "ES" if meeting.startswith("ES") else "others"
         crowd = "overlapped" if share > CROWDED else "alone"
         outcomes[questions, teams, crowd, outcome] += 1
+        if answer.evidence:
+            cited = answer.evidence[0].segment
+            elses = [one.segment for one in lines if speaker(one.text)[0] != named]
+            if max(map(cited.overlap, elses)) > CROWDED * cited.duration:
+                outcomes["both", "all", "cited line overlapped", outcome] += 1
         if outcome != "right":
             print(f"  {meeting} {question} {named}, not {name}")
     for group, count in sorted(outcomes.items()):
