@@ -85,13 +85,17 @@ def held(answer: str, wanted: frozenset[str], text: str) -> float:
 
     It is 0 if a number of the answer is missing: one digit is a small edit and another fact.
     """
-    digits = re.compile(r"\d+").findall
-    # "75" is held by "seventy five"
-    if not set(digits(answer)) <= set(digits(text)) | _agreeing(text):
-        return 0.0
+    tokens = [token.lower() for token in _TOKEN.findall(answer)]
+    runs = [tokens[start:end] for start, end in _number_runs(tokens)]
+    known = _agreeing(text)
+    # "75" is held by "seventy five", and "12.5" by "twelve fifty"
+    for run in runs:
+        has_digits = any(word[0].isdigit() for word in run)
+        if has_digits and not all({value, _priced(value)} & known for value in _values(run)):
+            return 0.0
     if passages.match(answer, text) >= passages.SURE:
         return 1.0
-    return _share(wanted, text) if wanted else 0.0
+    return _share(wanted, text, re.findall(r"\d+", answer)) if wanted else 0.0
 
 
 def contradicts(answer: str, cited: str, question: str = "") -> str | None:
@@ -336,10 +340,14 @@ def _forms(run: Sequence[str]) -> frozenset[str]:
     parts = [part for word in run if word[0].isdigit() for part in _parts(word)]
     known.update(["".join(parts), *parts])
     for value in list(known):
-        whole, _, decimals = value.partition(".")
-        if decimals:
-            known |= {whole, f"{whole}{decimals:0<2}"}
+        known |= {value.partition(".")[0], _priced(value)}
     return frozenset(known - {""})
+
+
+def _priced(value: str) -> str:
+    """A number as a price without its point: 12.5 is 1250, which "twelve fifty" is read as."""
+    whole, _, decimals = value.partition(".")
+    return f"{whole}{decimals:0<2}" if decimals else value
 
 
 def _has_capital(token: str) -> bool:
@@ -352,10 +360,10 @@ def _mentions(text: str, name: str) -> bool:
     return any(part in text or passages.match(part, text) >= passages.SURE for part in parts)
 
 
-def _share(words: frozenset[str], text: str) -> float:
+def _share(words: frozenset[str], text: str, held_too: Sequence[str] = ()) -> float:
     """The share of base forms, weighted by rarity, that a text holds; 1 if there are none."""
     total = sum(map(lexical.idf, sorted(words)))
-    shared = sum(map(lexical.idf, sorted(words & lexical.lemmas([text]))))
+    shared = sum(map(lexical.idf, sorted(words & lexical.lemmas([text]).union(held_too))))
     return shared / total if total else 1.0
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from longtake.algorithms import lexical
 from longtake.algorithms.evidence import (
+    HELD,
     contradicts,
     disagreements,
     held,
@@ -94,6 +95,22 @@ def test_a_text_with_another_number_does_not_hold_the_answer():
     price = lexical.lemmas(["It costs 75 euros"])
     assert held("It costs 75 euros", price, "It costs seventy five euros.") >= 0.6
     assert held("It costs 75 euros", price, "It costs seventy euros.") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "is_held"),
+    [
+        ("75%", "Actually seventy five percent of the users find them ugly.", True),
+        ("74%", "Actually seventy five percent of the users find them ugly.", False),
+        ("30 minutes", "The next meeting starts in thirty minutes.", True),
+        ("12.5 euros", "It costs twelve fifty euros.", True),
+        ("12.5 euros", "It costs twelve euros.", False),
+        ("at 8:30", "at half past eight, or 8.30", False),
+        ("2 euros and 20 cents", "two euros and twenty cents", True),
+    ],
+)
+def test_a_number_alone_is_held_however_it_is_written(answer, text, is_held):
+    assert (held(answer, lexical.lemmas([answer]), text) >= HELD) == is_held
 
 
 @given(st.text(max_size=80), st.text(max_size=40))
