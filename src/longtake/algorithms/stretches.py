@@ -8,11 +8,12 @@ A discussion seldom repeats the words of a question in one line, so lines are to
        bins, as standard deviations from its mean
     3  p ← the probability that a bin is part of the evidence, by logistic regression
     4  the stretch is the run of bins with the greatest expected F1: 2 Σ p in the run, over the
-       length of the run plus 0.9 Σ p everywhere
+       length of the run plus the evidence expected everywhere: Σ p, 15 bins at most
 
 The weights are fitted to the 301 questions of ``meetings`` (46 meetings of 11 to 46 minutes), of
 which ``benchmarks/meetings.py`` prints what is found with them, and with weights that are fitted to
-the other teams' meetings. There the evidence grows with the length of a meeting.
+the other teams' meetings. There the evidence grows with the length of a meeting, as Σ p does; in a
+talk of hours, Σ p would be far more than a question is about.
 
 Topics are told apart as in TextTiling (Hearst 1997), by meanings in place of words::
 
@@ -43,9 +44,8 @@ STEP = 15.0
 """Seconds of a bin."""
 WEIGHTS = (0.25, 0.4, 0.7, 0.9, -2.5)
 """Of shared words, meaning, a named speaker, a question about all of a topic, and the constant."""
-ELSEWHERE = 0.9
-"""Of the sum of probabilities, how much evidence is expected: what most teams would choose by the
-questions of the others (``benchmarks/meetings.py``)."""
+EVIDENCE = 15
+"""Bins of evidence that are expected at most: what questions of ``meetings`` have on average."""
 SIDE = 8
 """Bins that are compared on either side of a change of topic."""
 HIGH = 0.75
@@ -141,17 +141,13 @@ class Talk:
         return np.array(shares)
 
 
-def expected_best(
-    probabilities: NDArray[np.float64], elsewhere: float = ELSEWHERE
-) -> tuple[int, int]:
+def expected_best(probabilities: NDArray[np.float64]) -> tuple[int, int]:
     """Where the run with the greatest expected F1 begins and ends.
-
-    The evidence of the whole talk is expected to be ``elsewhere`` times the sum of probabilities.
 
     Its ratio is a threshold above which no run adds anything, so the threshold is raised to the
     ratio of the best run until it stays (Dinkelbach 1967).
     """
-    everywhere = elsewhere * float(probabilities.sum())
+    everywhere = min(float(probabilities.sum()), EVIDENCE)
     ratio = -1.0
     while True:
         first, last = best_run(probabilities - ratio)

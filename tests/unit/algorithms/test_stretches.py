@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from longtake.algorithms.stretches import STEP, Talk, best_run, bm25, expected_best
+from longtake.algorithms.stretches import EVIDENCE, STEP, Talk, best_run, bm25, expected_best
 from longtake.types import Line, Segment
 
 
@@ -98,18 +98,21 @@ def test_a_draft_of_the_answer_leads_to_its_words():
     assert stretch.overlap(Segment(270, 300)) > 0
 
 
-@given(
-    arrays.arrays(np.float64, st.integers(1, 12), elements=st.floats(0.01, 0.99)),
-    st.floats(0.1, 1.5),
-)
-def test_no_run_has_a_greater_expected_f1(probabilities, elsewhere):
-    everywhere = elsewhere * probabilities.sum()
+@given(arrays.arrays(np.float64, st.integers(1, 24), elements=st.floats(0.01, 0.99)))
+def test_no_run_has_a_greater_expected_f1(probabilities):
+    everywhere = min(probabilities.sum(), EVIDENCE)
 
     def expected(first, last):
         return 2 * probabilities[first:last].sum() / (last - first + everywhere)
 
     best = max(expected(*run) for run in combinations(range(len(probabilities) + 1), 2))
-    assert expected(*expected_best(probabilities, elsewhere)) == pytest.approx(best)
+    assert expected(*expected_best(probabilities)) == pytest.approx(best)
+
+
+def test_a_stretch_of_a_long_talk_is_no_longer_than_what_it_is_about():
+    probabilities = np.full(12 * 60, 0.1)  # three hours
+    probabilities[200:212] = 0.6
+    assert expected_best(probabilities) == (200, 212)
 
 
 def test_bm25_prefers_rare_words_and_short_documents():
