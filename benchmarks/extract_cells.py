@@ -115,8 +115,78 @@ LAST = {
         "What is the case of the prototype made of?": TEXT,
     },
 }
-COLUMNS = {"first": ASKED, "second": SEEN_ONCE, "third": LAST}
-"""Sets of columns; the second and the third were written after the rules for small models."""
+FRESH = {
+    "a": {
+        "How many euros does one remote control cost in production?": NUMBER,
+        "How many euros should one remote control sell for?": NUMBER,
+        "How many minutes are left in the meeting?": NUMBER,
+        "How many remote controls have to be sold?": NUMBER,
+        "How many hours long is the break before the next meeting?": NUMBER,
+        "What is the name of the company?": TEXT,
+        "What is the motto of the company?": TEXT,
+        "Who is the project manager?": TEXT,
+        "Who is the marketing expert?": TEXT,
+        "Who is the user interface designer?": TEXT,
+        "What is the favourite animal of the project manager?": TEXT,
+        "What kind of batteries does the remote control need?": TEXT,
+        "For which market is the product?": {"enum": ["international", "national", "European"]},
+        "What should the remote control be?": {"enum": ["original", "trendy", "user friendly"]},
+    },
+    "b": {
+        "What percentage of users would spend more money on a better look?": NUMBER,
+        "What percentage of users zap a lot with their remote control?": NUMBER,
+        "What percentage of users think that the look does not match the way they use it?": NUMBER,
+        "How many buttons should the remote control have?": NUMBER,
+        "How many times per hour do users change the channel?": NUMBER,
+        "How many times per hour is the volume changed?": NUMBER,
+        "What colour does the company have?": TEXT,
+        "Which age group is the product for?": TEXT,
+        "Who presents the functional requirements?": TEXT,
+        "What does the remote control send its signals with?": {
+            "enum": ["infrared", "bluetooth", "radio waves"]
+        },
+        "What must be on the product beside the colour?": {"enum": ["logo", "slogan", "price"]},
+        "Which function is used most?": {"enum": ["channels", "volume", "power", "settings"]},
+        "When is the lunch break?": TEXT,
+        "Why do users lose their remote control?": TEXT,
+    },
+    "c": {
+        "How many colours will the remote control come in?": NUMBER,
+        "How many minutes are there to make the prototype?": NUMBER,
+        "How many times as important as ease of use is technological innovation?": NUMBER,
+        "Which battery is used?": {"enum": ["kinetic", "solar", "standard", "hand dynamo"]},
+        "Which interface is used?": {"enum": ["push-buttons", "scroll wheels", "LCD display"]},
+        "Which chip does an LCD display need?": {"enum": ["simple", "regular", "advanced"]},
+        "Which chip do push-buttons need?": {"enum": ["simple", "regular", "advanced"]},
+        "Which material can a double-curved case not have?": {
+            "enum": ["titanium", "plastic", "wood", "rubber"]
+        },
+        "Which material can a case with solar cells not have?": TEXT,
+        "What is the chip made of?": TEXT,
+        "What are the colours of this year?": TEXT,
+        "What theme will clothes, shoes and furniture have?": TEXT,
+        "What do young people like?": TEXT,
+        "What is the remote control shaped like?": TEXT,
+    },
+    "d": {
+        "How many euros do rubber buttons cost?": NUMBER,
+        "How many euros does a sample sensor cost?": NUMBER,
+        "How many euros does the case cost?": NUMBER,
+        "How many euros does a special colour cost?": NUMBER,
+        "How many euros is the limit?": NUMBER,
+        "How many euros does an LCD display cost?": NUMBER,
+        "How many euros does a push-button cost?": NUMBER,
+        "How many euros does a solar cell cost?": NUMBER,
+        "What score does the remote control get for its fancy look?": NUMBER,
+        "What score does the remote control get for ease of use?": NUMBER,
+        "How many buttons are on the side?": NUMBER,
+        "What is the prototype made of?": {"enum": ["clay", "wood", "plastic", "paper"]},
+        "What is the name of the remote control?": TEXT,
+        "How is a lost remote control found?": TEXT,
+    },
+}
+COLUMNS = {"first": ASKED, "second": SEEN_ONCE, "third": LAST, "fourth": FRESH}
+"""Sets of columns; all but the first were written after the rules for small models."""
 LISTS = {
     "a": {"animal": "animal", "why": "why somebody likes it"},
     "b": {"percent": "percentage of users", "finding": "what these users think or do"},
