@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias, get_args
@@ -40,9 +40,17 @@ from longtake._util.cancellation import Stop
 from longtake.agents.answer import sentences
 from longtake.agents.run import Run
 from longtake.algorithms import lexical
-from longtake.algorithms.evidence import contradicts, held, is_instruction, numbers
+from longtake.algorithms.evidence import Value as Number
+from longtake.algorithms.evidence import closest_number, contradicts, held, is_instruction, numbers
 from longtake.algorithms.passages import SURE, match
-from longtake.algorithms.question_kinds import COUNTING, NESTED, WHOLE, asks_for, asks_for_words
+from longtake.algorithms.question_kinds import (
+    COUNTING,
+    NESTED,
+    WHOLE,
+    answer_type,
+    asks_for,
+    asks_for_words,
+)
 from longtake.algorithms.speakers import speaker
 from longtake.errors import BudgetSpent, ConfigError
 from longtake.footage.protocol import Footage
@@ -71,7 +79,11 @@ SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _SCALE = re.compile(rf"\b(?:how many|in) ({'|'.join(SCALES)})s?\b", re.IGNORECASE)
 # what comes first cannot be told by one moment
 _SEVERAL = re.compile(r"\b(?:before|after|first|last|earlier|later)\b", re.IGNORECASE)
+_MANNER = re.compile(r"\s*(?:why|when|how)\b", re.IGNORECASE)
 _OFFERED = re.compile(r"\bor\b|\?", re.IGNORECASE)
+_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|might|could|can)\b(?!['’]t)", re.IGNORECASE)
+_NOT = re.compile(r"\b(?:not|never|cannot|no)\b|n['’]t\b", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
 _NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
@@ -159,7 +171,7 @@ class Column:
 
 def _number(text: str, unit: float, *, whole: bool) -> float | int | None:
     """The number that a text states, in a unit; ``None`` if it states none or several."""
-    stated = _stated(text)
+    stated = _stated(numbers(text))
     if not stated and text.lower().strip(" .") == "one":
         stated = {1.0}
     if len(stated) != 1:
@@ -171,10 +183,10 @@ def _number(text: str, unit: float, *, whole: bool) -> float | int | None:
     return None if whole else value
 
 
-def _stated(text: str) -> set[float]:
-    """The numbers that a text states; "twelve fifty euros" is 12.5, not 1250."""
+def _stated(values: Iterable[Number]) -> set[float]:
+    """What numbers of a text mean; "twelve fifty euros" is 12.5, not 1250."""
     stated = set()
-    for each in numbers(text):
+    for each in values:
         is_price = each.after in MONEY and {each.text[:2], each.text[2:]} <= each.forms
         stated.add(float(each.text) / 100 if is_price and len(each.text) == 4 else float(each.text))
     return stated
@@ -383,21 +395,14 @@ def _telling(
     if asks_for_words(question):
         return list(evidence)  # every occurrence was found by its words
     related = any(each.search(question.text) for each in (_SEVERAL, NESTED, WHOLE, COUNTING))
-    if small and (column.kind == "boolean" or _SEVERAL.search(question.text)):
+    if small and _is_hard(column):
         return []
     asked = lexical.lemmas([question.text])
-    answered = [lexical.lemmas([sentence]) - asked for sentence in sentences(text)]
 
     def states(part: str) -> bool:
-        if _stated(text) or not small:
-            return bool(_stated(text) & _stated(part))
-        if not column.choices:
-            return match(text.strip(" ."), part) >= SURE  # a small model makes up what it rewords
-        in_part = lexical.lemmas([part])
-        named = [each for each in column.choices if lexical.lemmas([str(each)]) <= in_part]
-        # "the battery or the dynamo?" chooses neither
-        is_open = len(named) > 1 or _OFFERED.search(part)
-        return not is_open and any(held("", words, part) >= SURE for words in answered)
+        if small:
+            return _settles(column, text, part)
+        return bool(_stated(numbers(text)) & _stated(numbers(part)))
 
     about = []
     for each in evidence:
@@ -413,6 +418,42 @@ def _telling(
         if any(held("", asked, part) >= least for part in said):
             about.append(each)
     return about
+
+
+def _is_hard(column: Column) -> bool:
+    """Whether a small model, asked for such a value, mostly answers something else."""
+    text = column.question.text
+    is_free = column.kind == "string" and not column.choices
+    return (
+        column.kind == "boolean"
+        or _SEVERAL.search(text) is not None
+        or (is_free and _MANNER.match(text) is not None)
+    )
+
+
+def _settles(column: Column, text: str, sentence: str) -> bool:
+    """Whether a sentence states the value of a small model, as a fact."""
+    # "maybe wood", "the battery or the dynamo?": nothing is settled
+    if _UNSURE.search(sentence):
+        return False
+    question = column.question.text
+    asked = lexical.lemmas([question])
+    if _stated(numbers(text)):
+        return bool(_stated(numbers(text)) & _stated(closest_number(sentence, asked)))
+    if column.choices:
+        in_sentence = lexical.lemmas([sentence])
+        named = [each for each in column.choices if lexical.lemmas([str(each)]) <= in_sentence]
+        is_offer = len(named) > 1 or _OFFERED.search(sentence)
+        if is_offer or bool(_NOT.search(question)) != bool(_NOT.search(sentence)):
+            return False
+        answered = [lexical.lemmas([part]) - asked for part in sentences(text)]
+        return any(held("", words, sentence) >= SURE for words in answered)
+    if answer_type(question) == "name":
+        capitals = {word for word in _WORD.findall(sentence) if word[0].isupper()}
+        named = capitals & set(_WORD.findall(text))
+        if not lexical.lemmas(named) - asked:
+            return False
+    return match(text.strip(" ."), sentence) >= SURE  # a small model makes up what it rewords
 
 
 def _supported(column: Column, text: str, evidence: Sequence[Evidence]) -> Cell:
@@ -435,7 +476,7 @@ def _supported(column: Column, text: str, evidence: Sequence[Evidence]) -> Cell:
 
 def _states(text: str, evidence: Evidence) -> bool:
     """Whether a cited line states a number of an answer."""
-    return bool(_stated(text) & _stated(evidence.text))
+    return bool(_stated(numbers(text)) & _stated(numbers(evidence.text)))
 
 
 def _rows(footage: Footage, columns: Sequence[Column], run: Run) -> list[dict[str, Cell]]:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from longtake.algorithms import lexical
 from longtake.algorithms.evidence import (
     HELD,
+    closest_number,
     contradicts,
     disagreements,
     held,
@@ -138,6 +139,15 @@ def test_lines_disagree_only_about_what_is_asked():
     assert disagreements(CAPTAIN, ["The captain of the ferry is Brenner."] * 2) == []
     bridge = ["The bridge is open.", "The bridge is not open.", "Isn't the bridge open?"]
     assert disagreements(OPEN, bridge) == [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("about", "number"),
+    [("sell", ["25"]), ("profit", ["50000000"]), ("weather", [])],  # all are equally far from it
+)
+def test_the_closest_number_to_a_word(about, number):
+    text = "We sell it for twenty five euros, and the profit is fifty million."
+    assert [each.text for each in closest_number(text, frozenset([about]))] == number
 
 
 def test_values_have_a_place():

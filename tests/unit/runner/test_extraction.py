@@ -190,6 +190,8 @@ def test_a_small_model_fills_no_list(extracted):
         ("The case may be made of wood, plastic.", None),  # names another choice
         ("Is the case of the remote control made of wood?", None),
         ("I like wood. The case is made of something else.", None),  # of two sentences
+        ("Maybe the case is made of wood.", None),
+        ("The case isn't made of wood.", None),
     ],
 )
 def test_a_small_model_is_believed_where_one_sentence_decides(extracted, line, value):
@@ -319,5 +321,26 @@ def test_a_small_model_does_not_judge():
 def test_a_small_model_rewords_nothing(value, is_told):
     (cell,) = read_schema(column({"type": "string", "description": "Which part lasts?"})).columns
     cited = [Evidence(Segment(0, 5), "speech", "Anna: The part that lasts is the yellow battery.")]
+    assert bool(_telling(cell, value, cited, small=True)) == is_told
+    assert _telling(cell, value, cited, small=False) == cited
+
+
+TWICE = "75 percent of the users find it ugly, and 80 percent of the users would pay more."
+
+
+@pytest.mark.parametrize(
+    ("kind", "about", "value", "line", "is_told"),
+    [
+        ("number", "What percentage of users would pay more?", "80", TWICE, True),
+        ("number", "What percentage of users would pay more?", "75", TWICE, False),
+        ("string", "Who is the designer?", "Anna is the designer", "Anna is the designer.", True),
+        ("string", "Who is the designer?", "Anna", "Hello, I'm Anna, the designer.", True),
+        ("string", "Who is the designer?", "late", "The designer is late.", False),
+        ("string", "Why is the part lost?", "the part is lost", "The part is lost.", False),
+    ],
+)
+def test_a_small_model_needs_a_sentence_about_the_value(kind, about, value, line, is_told):
+    (cell,) = read_schema(column({"type": kind, "description": about})).columns
+    cited = [Evidence(Segment(0, 5), "speech", line)]
     assert bool(_telling(cell, value, cited, small=True)) == is_told
     assert _telling(cell, value, cited, small=False) == cited
