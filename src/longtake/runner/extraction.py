@@ -42,15 +42,8 @@ from longtake.agents.run import Run
 from longtake.algorithms import lexical
 from longtake.algorithms.evidence import Value as Number
 from longtake.algorithms.evidence import closest_number, contradicts, held, is_instruction, numbers
-from longtake.algorithms.passages import SURE, match
-from longtake.algorithms.question_kinds import (
-    COUNTING,
-    NESTED,
-    WHOLE,
-    answer_type,
-    asks_for,
-    asks_for_words,
-)
+from longtake.algorithms.passages import SURE
+from longtake.algorithms.question_kinds import COUNTING, NESTED, WHOLE, asks_for, asks_for_words
 from longtake.algorithms.speakers import speaker
 from longtake.errors import BudgetSpent, ConfigError
 from longtake.footage.protocol import Footage
@@ -79,11 +72,7 @@ SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _SCALE = re.compile(rf"\b(?:how many|in) ({'|'.join(SCALES)})s?\b", re.IGNORECASE)
 # what comes first cannot be told by one moment
 _SEVERAL = re.compile(r"\b(?:before|after|first|last|earlier|later)\b", re.IGNORECASE)
-_MANNER = re.compile(r"\s*(?:why|when|how)\b", re.IGNORECASE)
-_OFFERED = re.compile(r"\bor\b|\?", re.IGNORECASE)
-_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|might|could|can)\b(?!['’]t)", re.IGNORECASE)
-_NOT = re.compile(r"\b(?:not|never|cannot|no)\b|n['’]t\b", re.IGNORECASE)
-_WORD = re.compile(r"\w+")
+_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|might|could|if)\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
@@ -121,6 +110,17 @@ class Column:
     def choices(self) -> list[str | bool | int | float]:
         """The values that are allowed, where they are listed."""
         return [each for each in self.rules.enum or () if each is not None]
+
+    @property
+    def is_checkable(self) -> bool:
+        """Whether the film's words alone tell if an answer is right.
+
+        They tell which number is about the question, and every occurrence of given words. A small
+        model often answers another question than a text, a choice or a yes asks for.
+        """
+        question = self.question
+        is_number = self.kind in ("number", "integer") and not _SEVERAL.search(question.text)
+        return is_number or bool(asks_for_words(question))
 
     @property
     def question(self) -> Question:
@@ -187,7 +187,9 @@ def _stated(values: Iterable[Number]) -> set[float]:
     """What numbers of a text mean; "twelve fifty euros" is 12.5, not 1250."""
     stated = set()
     for each in values:
-        is_price = each.after in MONEY and {each.text[:2], each.text[2:]} <= each.forms
+        whole, cents = each.text[:2], each.text[2:]
+        # "ten ten euros" is ten, said twice
+        is_price = each.after in MONEY and {whole, cents} <= each.forms and whole != cents
         stated.add(float(each.text) / 100 if is_price and len(each.text) == 4 else float(each.text))
     return stated
 
@@ -373,8 +375,15 @@ def extract(
     ledger = Ledger(session.settings.budget)
     run = session.run(opened, footage, ledger=ledger, stop=stop)
     small = session.has_small_models(opened.roles)
-    row = {}
-    for column in schema.columns:  # 2
+    filled = [column for column in schema.columns if not small or column.is_checkable]
+    row = dict.fromkeys((column.name for column in schema.columns), Cell())
+    if len(filled) < len(row):
+        why = f"{', '.join(run.names.values())} is a small model and fills only numbers"
+        if not filled:
+            raise ConfigError(f"{why}: name a larger one")
+        left = [column.name for column in schema.columns if column not in filled]
+        note("left_null", columns=", ".join(left), why=why)
+    for column in filled:  # 2
         check = session.settings.answers.verify
         answer = solve(opened, footage, column.question, run, check=check).answer
         given = answer.evidence if answer.status == "answered" else ()
@@ -395,14 +404,14 @@ def _telling(
     if asks_for_words(question):
         return list(evidence)  # every occurrence was found by its words
     related = any(each.search(question.text) for each in (_SEVERAL, NESTED, WHOLE, COUNTING))
-    if small and _is_hard(column):
-        return []
     asked = lexical.lemmas([question.text])
+    value = _stated(numbers(text))
 
     def states(part: str) -> bool:
         if small:
-            return _settles(column, text, part)
-        return bool(_stated(numbers(text)) & _stated(numbers(part)))
+            # "maybe twenty": nothing is settled
+            return not _UNSURE.search(part) and bool(value & _stated(closest_number(part, asked)))
+        return bool(value & _stated(numbers(part)))
 
     about = []
     for each in evidence:
@@ -418,42 +427,6 @@ def _telling(
         if any(held("", asked, part) >= least for part in said):
             about.append(each)
     return about
-
-
-def _is_hard(column: Column) -> bool:
-    """Whether a small model, asked for such a value, mostly answers something else."""
-    text = column.question.text
-    is_free = column.kind == "string" and not column.choices
-    return (
-        column.kind == "boolean"
-        or _SEVERAL.search(text) is not None
-        or (is_free and _MANNER.match(text) is not None)
-    )
-
-
-def _settles(column: Column, text: str, sentence: str) -> bool:
-    """Whether a sentence states the value of a small model, as a fact."""
-    # "maybe wood", "the battery or the dynamo?": nothing is settled
-    if _UNSURE.search(sentence):
-        return False
-    question = column.question.text
-    asked = lexical.lemmas([question])
-    if _stated(numbers(text)):
-        return bool(_stated(numbers(text)) & _stated(closest_number(sentence, asked)))
-    if column.choices:
-        in_sentence = lexical.lemmas([sentence])
-        named = [each for each in column.choices if lexical.lemmas([str(each)]) <= in_sentence]
-        is_offer = len(named) > 1 or _OFFERED.search(sentence)
-        if is_offer or bool(_NOT.search(question)) != bool(_NOT.search(sentence)):
-            return False
-        answered = [lexical.lemmas([part]) - asked for part in sentences(text)]
-        return any(held("", words, sentence) >= SURE for words in answered)
-    if answer_type(question) == "name":
-        capitals = {word for word in _WORD.findall(sentence) if word[0].isupper()}
-        named = capitals & set(_WORD.findall(text))
-        if not lexical.lemmas(named) - asked:
-            return False
-    return match(text.strip(" ."), sentence) >= SURE  # a small model makes up what it rewords
 
 
 def _supported(column: Column, text: str, evidence: Sequence[Evidence]) -> Cell:
