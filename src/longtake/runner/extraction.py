@@ -72,6 +72,9 @@ SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _SCALE = re.compile(rf"\b(?:how many|in) ({'|'.join(SCALES)})s?\b", re.IGNORECASE)
 # what comes first cannot be told by one moment
 _SEVERAL = re.compile(r"\b(?:before|after|first|last|earlier|later)\b", re.IGNORECASE)
+_RATE = re.compile(
+    r"\b(?:per|each|every|apiece|an? (?:hour|minute|day|week|unit))\b", re.IGNORECASE
+)
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|might|could|if)\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
@@ -116,10 +119,11 @@ class Column:
         """Whether the film's words alone tell if an answer is right.
 
         They tell which number is about the question, and every occurrence of given words. A small
-        model often answers another question than a text, a choice or a yes asks for.
+        model often answers another question than a text, a choice, a rate or a yes asks for.
         """
         question = self.question
-        is_number = self.kind in ("number", "integer") and not _SEVERAL.search(question.text)
+        related = _SEVERAL.search(question.text) or _RATE.search(question.text)
+        is_number = self.kind in ("number", "integer") and not related
         return is_number or bool(asks_for_words(question))
 
     @property

@@ -188,6 +188,7 @@ def test_a_small_model_fills_only_numbers(extracted):
         "type": "object",
         "properties": {
             "price": {"type": "number", "description": "What is the remote control sold for?"},
+            "each": {"type": "number", "description": "What is each remote control sold for?"},
             "case": {"enum": ["wood", "plastic"], "description": "What is the case made of?"},
         },
     }
@@ -196,8 +197,10 @@ def test_a_small_model_fills_only_numbers(extracted):
     def reply(text):
         return "A" if "A. wood" in text else "It is sold for 25 euros."
 
-    assert extracted(schema, reply, said).data == {"price": 25, "case": "wood"}
-    assert extracted(schema, reply, said, small=True).data == {"price": 25, "case": None}
+    numbers = {"price": 25, "each": 25}
+    assert extracted(schema, reply, said).data == {**numbers, "case": "wood"}
+    small = extracted(schema, reply, said, small=True)
+    assert small.data == {"price": 25, "each": None, "case": None}  # a rate is more than a number
     del schema["properties"]["price"]
     with pytest.raises(ConfigError, match="is a small model and fills only numbers"):
         extracted(schema, reply, said, small=True)
