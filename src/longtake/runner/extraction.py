@@ -75,6 +75,14 @@ _SEVERAL = re.compile(r"\b(?:before|after|first|last|earlier|later)\b", re.IGNOR
 _RATE = re.compile(
     r"\b(?:per|each|every|apiece|an? (?:hour|minute|day|week|unit))\b", re.IGNORECASE
 )
+_UNITS = [
+    (re.compile(r"percent|per cent|%|\bshare\b", re.I), re.compile(r"%|\bper ?cent\b", re.I)),
+    (
+        re.compile(r"[$€£]|\b(?:euro|dollar|pound|price|cost|pa(?:y|id))", re.I),
+        re.compile(r"[$€£]|\b(?:euro|dollar|pound|cent|franc|buck)s?\b", re.I),
+    ),
+]
+"""Questions that ask for a unit, and how a sentence names it; the first that matches counts."""
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|might|could|if)\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
@@ -410,11 +418,14 @@ def _telling(
     related = any(each.search(question.text) for each in (_SEVERAL, NESTED, WHOLE, COUNTING))
     asked = lexical.lemmas([question.text])
     value = _stated(numbers(text))
+    unit = next((unit for asks, unit in _UNITS if asks.search(question.text)), None)
 
     def states(part: str) -> bool:
         if small:
             # "maybe twenty": nothing is settled
-            return not _UNSURE.search(part) and bool(value & _stated(closest_number(part, asked)))
+            if _UNSURE.search(part) or (unit and not unit.search(part)):
+                return False
+            return bool(value & _stated(closest_number(part, asked)))
         return bool(value & _stated(numbers(part)))
 
     about = []

@@ -315,6 +315,7 @@ TWICE = "75 percent of the users find it ugly, and 80 percent of the users would
         ("80", TWICE, True),
         ("75", TWICE, False),
         ("80", "Maybe 80 percent of the users would pay more.", False),
+        ("80", "80 users would pay more.", False),
     ],
 )
 def test_the_number_of_a_small_model_is_the_one_about_the_question(value, line, is_told):
