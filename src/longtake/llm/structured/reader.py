@@ -364,30 +364,17 @@ MIN_LOOP = 80
 def cut_loop(text: str) -> str | None:
     """The text up to the end of the first round of the loop that it ends in, if it ends in one."""
     # loops are found at the end of a text; searching more of it takes longer
-    tail = text.rstrip()[-8_000:]
-    backwards = tail[::-1]
-    matches = _prefix_matches(backwards)
+    backwards = text.rstrip()[-8_000:][::-1]
     longest, period = 0, 0
     for shift in range(1, len(backwards) // MIN_REPEATS + 1):
-        # if the text and itself shifted agree so far, that stretch repeats every ``shift``
-        covered = shift + matches[shift]
-        if covered >= max(MIN_LOOP, MIN_REPEATS * shift) and covered > longest:
-            longest, period = covered, shift
+        covered = max(longest + 1, MIN_LOOP, MIN_REPEATS * shift)
+        # as far as the text agrees with itself shifted, it repeats every ``shift`` characters
+        if covered > len(backwards) or backwards[shift:covered] != backwards[: covered - shift]:
+            continue
+        while backwards[covered : covered + 1] == backwards[covered - shift]:
+            covered += 1
+        longest, period = covered, shift
     if not period or not any(char.isalnum() for char in backwards[:period]):
         return None  # rows of dashes or dots are ornaments
     start = len(text.rstrip()) - longest
     return text[: start + period]
-
-
-def _prefix_matches(text: str) -> list[int]:
-    """For each position, how many characters from there on repeat the start (the Z function)."""
-    matches = [0] * len(text)
-    left = right = 0
-    for at in range(1, len(text)):
-        count = min(right - at, matches[at - left]) if at < right else 0
-        while at + count < len(text) and text[count] == text[at + count]:
-            count += 1
-        matches[at] = count
-        if at + count > right:
-            left, right = at, at + count
-    return matches
