@@ -21,7 +21,7 @@ from longtake.types import Frame
 
 CHANNELS = ("tags", "onscreen", "speech")
 """Things in the picture, text in the picture, words spoken around it."""
-LIMITS = (80, 160, 160)
+LIMITS = {"tags": 80, "onscreen": 160, "speech": 160}
 """Characters per channel, so that 32 described pictures fit into a context of 8192 tokens."""
 
 
@@ -33,13 +33,14 @@ class Description:
     onscreen: tuple[str, ...] = ()
     speech: tuple[str, ...] = ()
 
-    def texts(self) -> dict[str, str]:
-        """Each channel as one line."""
-        return {
+    def lines(self, channels: Sequence[str]) -> dict[str, str]:
+        """Each of these channels as one line within its limit."""
+        texts = {
             "tags": ", ".join(self.tags),
             "onscreen": " | ".join(self.onscreen),
             "speech": " ".join(self.speech),
         }
+        return {name: shorten(texts[name], LIMITS[name]) for name in CHANNELS if name in channels}
 
 
 class FrameDescriber(Protocol):

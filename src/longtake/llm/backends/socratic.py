@@ -17,7 +17,6 @@ from longtake.config.entries import SensesEntry, SocraticEntry
 from longtake.errors import ConfigError, ModelError
 from longtake.llm.backend import (
     CHANNELS,
-    LIMITS,
     Backend,
     Description,
     FrameDescriber,
@@ -25,14 +24,17 @@ from longtake.llm.backend import (
     Opening,
     TimeLeft,
     check_channels,
-    shorten,
 )
 from longtake.llm.chat import HERE, Card, Chat, Image, Message, Options, Part, Reply, Text, images
 from longtake.llm.middleware import Middleware
 from longtake.prompts import quote
 from longtake.types import Usage
 
-LABELS = ("in the picture", "text on screen", "spoken around this time")
+LABELS = {
+    "tags": "in the picture",
+    "onscreen": "text on screen",
+    "speech": "spoken around this time",
+}
 
 
 class SocraticBackend(Backend[SocraticEntry]):
@@ -115,7 +117,7 @@ class SocraticChat(Middleware):
             described.append(replace(message, parts=parts))
         reply = self.inner.complete(described, replace(options, deadline=left.check()))
         # the text model saw no picture, but this model did
-        frames = sum(1 for _ in images(messages))
+        frames = len(images(messages))
         return replace(reply, usage=replace(reply.usage, frames=frames))
 
     def _in_words(self, part: Part, left: TimeLeft) -> Part:
@@ -125,17 +127,12 @@ class SocraticChat(Middleware):
         seen = self._describer.describe(part.frame, self._channels)
         # a label is an identifier, and colons are not allowed in one
         label = f"picture at {clock(part.time)}".replace(":", "-")
-        return Text(f"\n{quote(self._lines(seen), label)}\n")
-
-    def _lines(self, seen: Description) -> str:
-        texts = seen.texts()
         lines = []
-        for channel, label, limit in zip(CHANNELS, LABELS, LIMITS, strict=True):
-            if channel in self._channels:
-                # silence is said too: a missing line would look like a channel that was not read
-                words = shorten(texts[channel], limit) or "nothing recognised"
-                lines.append(f"{label}: {words}")
-        return "\n".join(lines)
+        for channel, words in seen.lines(self._channels).items():
+            # silence is said too: a missing line would look like a channel that was not read
+            lines.append(f"{LABELS[channel]}: {words or 'nothing recognised'}")
+        material = "\n".join(lines)
+        return Text(f"\n{quote(material, label)}\n")
 
 
 CAPTION_LABELS = ("May show", "Text", "Said")
@@ -194,11 +191,10 @@ class PerceptionOnlyChat:
 
 def tell(seen: Description, channels: Sequence[str]) -> str:
     """Return what was recognised in a sentence or two; empty channels are not mentioned."""
-    texts = seen.texts()
+    labels = dict(zip(CHANNELS, CAPTION_LABELS, strict=True))
     sentences = []
-    for channel, label, limit in zip(CHANNELS, CAPTION_LABELS, LIMITS, strict=True):
-        if channel in channels and texts[channel]:
+    for channel, words in seen.lines(channels).items():
+        if words:
             # the label and a full stop make it a sentence
-            words = shorten(texts[channel], limit).rstrip(".")
-            sentences.append(f"{label}: {words}.")
+            sentences.append(f"{labels[channel]}: {words.rstrip('.')}.")
     return " ".join(sentences)
