@@ -97,7 +97,7 @@ class Ledger:
         Waits while calls in progress hold the remainder, because they may use less than they
         reserved.
         """
-        frames = sum(1 for _ in images(messages))
+        frames = len(images(messages))
         # estimating encodes nothing, but it is not free, and only these limits need it
         prompt = estimate_messages(messages, options.tools) if self._counts_tokens else 0
         with self._changed:

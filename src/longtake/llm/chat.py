@@ -10,8 +10,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -75,20 +75,7 @@ class Text:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Encoded:
-    """A frame as it is sent."""
-
-    jpeg: bytes
-    digest: str
-
-    @classmethod
-    def of(cls, frame: Frame, max_pixels: int) -> _Encoded:
-        jpeg = encode_jpeg(frame.pixels, max_pixels)
-        return cls(jpeg, hashlib.blake2b(jpeg, digest_size=16).hexdigest())
-
-
-_ENCODED: WeakKeyDictionary[Frame, dict[int, _Encoded]] = WeakKeyDictionary()
+_JPEGS: WeakKeyDictionary[Frame, dict[int, bytes]] = WeakKeyDictionary()
 """By frame and size: agents are often shown the same frames, which are encoded once."""
 
 
@@ -106,22 +93,17 @@ class Image:
     @property
     def jpeg(self) -> bytes:
         """The picture as it is sent."""
-        return self._encoded.jpeg
+        # weak keys: the pictures go with the last user of the frame
+        sizes = _JPEGS.setdefault(self.frame, {})
+        # two threads may encode the same frame; the results are equal
+        if self.max_pixels not in sizes:
+            sizes[self.max_pixels] = encode_jpeg(self.frame.pixels, self.max_pixels)
+        return sizes[self.max_pixels]
 
     @property
     def digest(self) -> str:
         """Hash of the encoded bytes; names the picture in traces and cache keys."""
-        return self._encoded.digest
-
-    @property
-    def _encoded(self) -> _Encoded:
-        # weak keys: the pictures go with the last user of the frame
-        sizes = _ENCODED.setdefault(self.frame, {})
-        encoded = sizes.get(self.max_pixels)
-        # two threads may encode the same frame; the results are equal
-        if encoded is None:
-            encoded = sizes[self.max_pixels] = _Encoded.of(self.frame, self.max_pixels)
-        return encoded
+        return hashlib.blake2b(self.jpeg, digest_size=16).hexdigest()
 
     @property
     def time(self) -> float:
@@ -300,9 +282,9 @@ class Unsupported(ModelError):
         self.feature = feature
 
 
-def images(messages: Sequence[Message]) -> Iterator[Image]:
+def images(messages: Sequence[Message]) -> list[Image]:
     """Every picture in a conversation."""
-    return (part for message in messages for part in message.parts if isinstance(part, Image))
+    return [part for message in messages for part in message.parts if isinstance(part, Image)]
 
 
 def describe(message: Message) -> dict[str, Any]:
@@ -316,10 +298,7 @@ def describe(message: Message) -> dict[str, Any]:
     plain: dict[str, Any] = {"role": message.role, "parts": parts}
     # left out when empty, so that traces and hashes of plain turns stay short
     if message.tool_calls:
-        plain["tool_calls"] = [
-            {"id": call.id, "name": call.name, "arguments": call.arguments}
-            for call in message.tool_calls
-        ]
+        plain["tool_calls"] = [asdict(call) for call in message.tool_calls]
     if message.answers:
         plain["answers"] = message.answers
     return plain

@@ -123,14 +123,11 @@ class Traced(Middleware):
         except LongtakeError as error:
             events.emit(replace(called, error=str(error)))
             raise
-        tools = []
-        for call in reply.tool_calls:
-            tools.append({"id": call.id, "name": call.name, "arguments": call.arguments})
         answered = replace(
             called,
             reply=reply.text,
             thinking=reply.thinking,
-            tools=tuple(tools),
+            tools=tuple(asdict(call) for call in reply.tool_calls),
             usage=reply.usage,
             finish=reply.finish,
             cached=reply.cached,
@@ -424,7 +421,7 @@ class Cached(Middleware):
         if stored is not None:
             calls = tuple(ToolCall(**call) for call in stored["tool_calls"])
             # the pictures count as seen: what a method looks at does not depend on who paid
-            seen = Usage(frames=sum(1 for _ in images(messages)))
+            seen = Usage(frames=len(images(messages)))
             return Reply(**{**stored, "tool_calls": calls}, usage=seen, cached=True)
         reply = self.inner.complete(messages, options)
         if reply.text or reply.tool_calls:  # an empty reply is a failure, and asking again may help

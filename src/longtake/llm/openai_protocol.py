@@ -489,7 +489,6 @@ def _count(value: Any) -> int | None:
 
 def _usage(card: Card, usage: Any, messages: Sequence[Message], text: str, seconds: float) -> Usage:
     """What the call used; estimated if the server does not say, because it was not free."""
-    frames = sum(1 for _ in images(messages))
     reported = usage if isinstance(usage, dict) else {}
     tokens_in = _count(reported.get("prompt_tokens"))
     if tokens_in is None:
@@ -503,13 +502,18 @@ def _usage(card: Card, usage: Any, messages: Sequence[Message], text: str, secon
     cached = 0
     if isinstance(details, dict):
         cached = min(tokens_in, _count(details.get("cached_tokens")) or 0)
-    cost = None if card.price is None else card.price.of(tokens_in, cached, tokens_out)
-    return Usage(1, tokens_in, cached, tokens_out, frames, round(seconds, 4), cost)
+    return _priced(card, messages, (tokens_in, cached, tokens_out), seconds)
 
 
 def estimated_usage(card: Card, messages: Sequence[Message], text: str, seconds: float) -> Usage:
     """What a call used, by our own count of its words and pictures."""
-    frames = sum(1 for _ in images(messages))
-    tokens_in, tokens_out = estimate_messages(messages), estimate(text)
-    cost = None if card.price is None else card.price.of(tokens_in, 0, tokens_out)
-    return Usage(1, tokens_in, 0, tokens_out, frames, round(seconds, 4), cost)
+    tokens = (estimate_messages(messages), 0, estimate(text))
+    return _priced(card, messages, tokens, seconds)
+
+
+def _priced(
+    card: Card, messages: Sequence[Message], tokens: tuple[int, int, int], seconds: float
+) -> Usage:
+    """The usage of a call, from its tokens of prompt, prefix cache and reply."""
+    cost = None if card.price is None else card.price.of(*tokens)
+    return Usage(1, *tokens, len(images(messages)), round(seconds, 4), cost)

@@ -252,7 +252,7 @@ class OpenAIChat:
         if show_as(self._card, self.capabilities) == "pictures":
             messages = without_clips(messages)
         # known before sending, so a limit costs one refused request in all
-        number = sum(1 for _ in images(messages))
+        number = len(images(messages))
         if number and self.capabilities.known.vision is False:
             raise ModelError(self._card.name, "refused", "the model takes no pictures")
         limits = (most, self.capabilities.known.images)
@@ -312,7 +312,7 @@ class OpenAIChat:
             return ""
         if self._mend_video(response, request):
             return "the server takes no such video"
-        if any(True for _ in images(request.messages)) and self._mend_pictures(response, request):
+        if images(request.messages) and self._mend_pictures(response, request):
             return "the server takes fewer pictures"
         failure = self._endpoint.failure(response)
         if failure.problem == "context" and self._can_show_fewer(request):
@@ -331,7 +331,7 @@ class OpenAIChat:
 
     def _can_show_fewer(self, request: _Request) -> bool:
         """Whether a prompt whose text alone would fit shows pictures that can be left out."""
-        context, number = self.card.context, sum(1 for _ in images(request.messages))
+        context, number = self.card.context, len(images(request.messages))
         if context is None or number < 2:
             return False
         # servers differ in how many tokens a picture takes, so the number is found by trying
@@ -341,7 +341,7 @@ class OpenAIChat:
     def _mend_video(self, response: Response, request: _Request) -> bool:
         """Whether a request with a video may work with another part for it, or with pictures."""
         part = show_as(self._card, self.capabilities)
-        sent = part in VIDEO_PARTS and sum(1 for _ in images(request.messages)) > 1
+        sent = part in VIDEO_PARTS and len(images(request.messages)) > 1
         if not sent or not refuses_video(response.status, response.text):
             return False
         if self._endpoint.failure(response).problem == "context":
@@ -352,7 +352,7 @@ class OpenAIChat:
     def _mend_pictures(self, response: Response, request: _Request) -> bool:
         """Whether fewer pictures may help; a model that cannot see raises."""
         status, text = response.status, response.text
-        shown = sum(1 for _ in images(request.messages))
+        shown = len(images(request.messages))
         limit = max_images(text) if status < 500 else None
         if limit is not None and 0 < limit < shown:
             self.capabilities.learn(images=limit)

@@ -103,7 +103,7 @@ def _with_pictures_that_fit(
     chat: Chat, messages: Sequence[Message], build: Build, limit: int
 ) -> Build:
     """The same, with no more pictures than there is room for."""
-    number = sum(1 for _ in images(messages))
+    number = len(images(messages))
     text = measure(chat, thin(messages, 0))
     pictures = measure(chat, messages) - text  # with their labels
     room = max(limit - text, limit // 2)
@@ -123,7 +123,7 @@ def thin(messages: Sequence[Message], limit: int) -> list[Message]:
 
     A label is the text right before a picture, such as ``[00:01:10]``.
     """
-    shown = list(images(messages))
+    shown = images(messages)
     return _keeping(messages, [shown[index] for index in sampling.uniform(len(shown), limit)])
 
 
@@ -148,7 +148,7 @@ def _keeping(messages: Sequence[Message], pictures: Sequence[Image]) -> list[Mes
 
 def measure(chat: Chat, messages: Sequence[Message]) -> int:
     """Tokens of a conversation, counted by the endpoint's tokenizer where there is one."""
-    pictures = sum(estimate_image(p) for m in messages for p in m.parts if isinstance(p, Image))
+    pictures = sum(map(estimate_image, images(messages)))
     return pictures + sum(PER_MESSAGE + count(chat, message.text) for message in messages)
 
 
@@ -197,19 +197,17 @@ class _Trimming:
         """The slots with their material trimmed."""
         values = dict(self._slots)
         for name in self.left_out():
-            values[name] = _shortened(self._slots[name], self._lines[name], self._kept[name])
+            value, keep = values[name], self._kept[name]
+            if isinstance(value, LinesByDistance):
+                values[name] = value.nearest(keep)
+            else:
+                values[name] = "\n".join(trim(self._lines[name], keep))
         return values
 
     def left_out(self) -> dict[str, int]:
         """How many lines each trimmed slot has lost."""
         lost = {name: len(lines) - self._kept[name] for name, lines in self._lines.items()}
         return {name: number for name, number in lost.items() if number}
-
-
-def _shortened(value: Any, lines: Sequence[str], keep: int) -> Any:
-    return (
-        value.nearest(keep) if isinstance(value, LinesByDistance) else "\n".join(trim(lines, keep))
-    )
 
 
 def _lines(value: Any) -> list[str]:
