@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -125,11 +126,6 @@ class Capabilities:
         return "plain"
 
     @property
-    def by_field(self) -> bool:
-        """Whether fields are asked for one at a time from the start."""
-        return self.known.by_field
-
-    @property
     def video_part(self) -> str | None:
         """The part of a message that holds a video; ``None`` if every one was refused."""
         return next((part for part in VIDEO_PARTS if not self.has_refused(part)), None)
@@ -233,7 +229,7 @@ def card_with(card: Card, capabilities: Capabilities) -> Card:
         small=why_small(with_context, reading=known.reading, enforced=enforced),
         vision=False if known.vision is False else card.vision,
         letters=known.letters is not False,
-        by_field=capabilities.by_field,
+        by_field=known.by_field,
     )
 
 
@@ -245,9 +241,8 @@ def remembered(folder: Path, key: str) -> Capabilities:
     """What is known of a model on an endpoint, shared in this process and kept in a folder."""
     with _discovered_lock:
         if (folder, key) not in _discovered:
-            known = _read(folder).get(key)
-            save = _saver(folder, key)
-            _discovered[folder, key] = Capabilities(_fresh(known), save)
+            known = _fresh(_read(folder).get(key))
+            _discovered[folder, key] = Capabilities(known, partial(_save, folder, key))
         return _discovered[folder, key]
 
 
@@ -271,15 +266,12 @@ def _read(folder: Path) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _saver(folder: Path, key: str) -> Callable[[KnownCapabilities], None]:
-    def save(known: KnownCapabilities) -> None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # another process may be learning at the same time
-            with FileLock(folder / f"{FILE}.lock", timeout=5, mode=0o600):
-                data = {**_read(folder), key: asdict(known)}
-                write_atomically(folder / FILE, json.dumps(data, indent=1).encode())
-        except (OSError, TimeoutError) as error:
-            events.note("cache_failed", file=str(folder / FILE), error=str(error))
-
-    return save
+def _save(folder: Path, key: str, known: KnownCapabilities) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # another process may be learning at the same time
+        with FileLock(folder / f"{FILE}.lock", timeout=5, mode=0o600):
+            data = {**_read(folder), key: asdict(known)}
+            write_atomically(folder / FILE, json.dumps(data, indent=1).encode())
+    except OSError as error:  # a lock's Timeout is one too
+        events.note("cache_failed", file=str(folder / FILE), error=str(error))

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -120,8 +120,6 @@ class Endpoint:
         self._key = key or (os.environ.get(key_env, "") if key_env else "")
         self.url = check_url(name, base_url, keyed=bool(self._key))
         self._connections = connections
-        # made on first use: naming a model connects nowhere
-        self._made: httpcore.ConnectionPool | None = None
 
     @property
     def host(self) -> str:
@@ -134,9 +132,6 @@ class Endpoint:
         if not joined.startswith(f"{self.url.scheme}://{self.host}/"):
             raise ValueError(f"{path!r} is not on {self.host}")
         return joined
-
-    def __repr__(self) -> str:
-        return f"Endpoint({self.name!r}, {self.host!r})"
 
     def post(
         self,
@@ -159,7 +154,7 @@ class Endpoint:
 
     def get(self, path: str) -> Any:
         """JSON from a path; ``None`` if the server has nothing there."""
-        response = self._exchange("GET", path, b"", CONNECT_SECONDS, hurried=False)
+        response = self._exchange("GET", path, b"", CONNECT_SECONDS)
         # a wrong key will be wrong for the next request too
         if response.status in (401, 403):
             raise self.failure(response)
@@ -202,22 +197,19 @@ class Endpoint:
 
     def close(self) -> None:
         """Close the connections."""
-        if self._made is not None:
-            self._made.close()
+        self._pool.close()
 
-    @property
+    @cached_property
     def _pool(self) -> httpcore.ConnectionPool:
-        if self._made is None:
-            self._made = httpcore.ConnectionPool(
-                # loading certificates takes time
-                ssl_context=_ssl_context() if self.url.scheme == "https" else None,
-                proxy=_proxy(self.url),
-                max_connections=None,
-                max_keepalive_connections=self._connections,
-                keepalive_expiry=5.0,
-                network_backend=WatchedBackend(),
-            )
-        return self._made
+        # made on first use, since loading certificates takes time
+        return httpcore.ConnectionPool(
+            ssl_context=_ssl_context() if self.url.scheme == "https" else None,
+            proxy=_proxy(self.url),
+            max_connections=None,
+            max_keepalive_connections=self._connections,
+            keepalive_expiry=5.0,
+            network_backend=WatchedBackend(),
+        )
 
     def _exchange(
         self,
@@ -226,7 +218,7 @@ class Endpoint:
         data: bytes,
         limit: float,
         *,
-        hurried: bool,
+        hurried: bool = False,
         on_chunk: Callable[[bytes], None] | None = None,
     ) -> Response:
         """Send a request and read the response; errors of the HTTP library become ours."""

@@ -144,9 +144,6 @@ class LocalChat:
         """What is known about it."""
         return card_with(self._card, self.capabilities)
 
-    def discover(self) -> None:
-        """Nothing to learn: the context is the one that it is loaded with."""
-
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask, loading the model first if necessary."""
         chat = self._open()

@@ -77,23 +77,16 @@ class Recording:
         yield "", request
         if not self._reworded:
             return
-        turns = [_Turn(message) for message in messages]
-        pictures = tuple(turn.pictures for turn in turns)
-        material = tuple(turn.material for turn in turns)
-        yield "matched_by_material", (model, prompt, pictures, material)
-        yield "matched_by_order", (model, prompt, pictures)
-
-
-class _Turn:
-    """What a message holds besides our own words."""
-
-    def __init__(self, message: Mapping[str, Any]) -> None:
-        parts = message.get("parts", ())
-        text = "".join(part.get("text", "") for part in parts)
-        # the model's own turns are material as a whole
-        by_model = message["role"] == "assistant"
-        self.pictures = tuple(part["image"] for part in parts if "image" in part)
-        self.material = (text,) if by_model else tuple(_MATERIAL.findall(text))
+        pictures, material = [], []
+        for message in messages:
+            parts = message.get("parts", ())
+            pictures.append(tuple(part["image"] for part in parts if "image" in part))
+            text = "".join(part.get("text", "") for part in parts)
+            # the model's own turns are material as a whole
+            by_model = message["role"] == "assistant"
+            material.append((text,) if by_model else tuple(_MATERIAL.findall(text)))
+        yield "matched_by_material", (model, prompt, tuple(pictures), tuple(material))
+        yield "matched_by_order", (model, prompt, tuple(pictures))
 
 
 class RecordedChat:

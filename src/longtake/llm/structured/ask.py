@@ -222,7 +222,8 @@ class TypedRequest:
             if default is REQUIRED:
                 detail = f"the reply to {prompt} cannot be used: {problem or error}"
                 raise ModelError(name, "unreadable", detail) from error
-            taken = plain_data(default)
+            is_record = isinstance(default, BaseModel)
+            taken = default.model_dump(mode="json") if is_record else default
             events.note("default_taken", prompt=prompt, model=name, why=why, default=taken)
             return default
 
@@ -285,11 +286,6 @@ def _quoted(reply: Reply) -> Message:
     # a model that is shown how it rambled rambles on, so a cut reply is quoted briefly
     text = text_before_loop(reply)[: 200 if is_cut(reply) else 2000]
     return say("assistant", text or prompts.phrase("shared", "empty"))
-
-
-def plain_data(value: Any) -> Any:
-    """A default as the trace records it."""
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
 
 def with_options(chat: Chat, **changes: Any) -> Chat:
