@@ -24,7 +24,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -95,14 +95,9 @@ class Prompt:
     def render(self, **values: Any) -> Rendered:
         """The text with every slot filled; missing and unknown slots are errors."""
         if values.keys() != self.slots:
-            missing, extra = self.slots - values.keys(), values.keys() - self.slots
-            what = ", ".join(
-                [
-                    *(f"${name} is not filled" for name in sorted(missing)),
-                    *(f"${name} is no slot of it" for name in sorted(extra)),
-                ]
-            )
-            raise ConfigError(f"prompt {self.name}: {what}", key=self.name)
+            problems = [f"${name} is not filled" for name in sorted(self.slots - values.keys())]
+            problems += [f"${name} is no slot of it" for name in sorted(values.keys() - self.slots)]
+            raise ConfigError(f"prompt {self.name}: {', '.join(problems)}", key=self.name)
         system, rule, user = self.text.rpartition("\n---\n")
         texts = {name: show(value, name) for name, value in values.items()}
         parts = _FRAMES_SLOT.split(user)
@@ -127,9 +122,10 @@ def phrase(owner: str, name: str, /, **values: Any) -> str:
     if name not in known:
         raise unknown("phrase", name, known, where=file.name)
     template = Template(known[name])
-    if values.keys() != set(template.get_identifiers()):
-        slots = ", ".join(f"${slot}" for slot in template.get_identifiers()) or "none"
-        raise ConfigError(f"prompt {file.name}: the slots of {name} are {slots}", key=file.name)
+    slots = template.get_identifiers()
+    if values.keys() != set(slots):
+        detail = f"the slots of {name} are {_slot_list(slots)}"
+        raise ConfigError(f"prompt {file.name}: {detail}", key=file.name)
     filled = template.substitute({slot: words(value) for slot, value in values.items()})
     ours = all(isinstance(value, Plain | int | float | Segment) for value in values.values())
     return Plain(filled) if ours else filled
@@ -213,7 +209,7 @@ def override(folder: Path | None) -> Iterator[None]:
                 raise unknown("prompt", name, names(), where=str(folder))
             theirs, ours = _read(name, path), _shipped(name)
             if theirs.slots != ours.slots:
-                wanted = ", ".join(f"${slot}" for slot in sorted(ours.slots)) or "none"
+                wanted = _slot_list(sorted(ours.slots))
                 raise ConfigError(f"{path}: its slots must be {wanted}", key=name)
             _check_phrases(path, theirs, ours)
     token = _folder.set(folder)
@@ -233,21 +229,20 @@ def _check_phrases(path: Path, theirs: Prompt, ours: Prompt) -> None:
     for name, text in wanted.items():
         slots = Template(text).get_identifiers()
         if set(Template(given[name]).get_identifiers()) != set(slots):
-            slots_text = ", ".join(f"${slot}" for slot in slots) or "none"
-            raise ConfigError(f"{path}: the slots of {name} must be {slots_text}", key=ours.name)
+            wanted_slots = _slot_list(slots)
+            raise ConfigError(f"{path}: the slots of {name} must be {wanted_slots}", key=ours.name)
+
+
+def _slot_list(slots: Iterable[str]) -> str:
+    return ", ".join(f"${slot}" for slot in slots) or "none"
 
 
 def show(value: Any, name: str) -> str:
     """A slot's value as text; plain strings are quoted as material called ``name``."""
-    if isinstance(value, Plain):
-        return str(value)
     if isinstance(value, Question):
         return show_question(value)
-    if isinstance(value, bool | int | float):
-        return str(value)
-    if isinstance(value, Segment):
-        return f"{clock(value.start)} to {clock(value.end)}"
-    return quote(words(value), name)
+    text = words(value)
+    return text if isinstance(value, Plain | int | float | Segment) else quote(text, name)
 
 
 def show_question(question: Question) -> str:
