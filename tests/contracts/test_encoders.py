@@ -8,8 +8,9 @@ import pytest
 import tinymodels
 from drawings import as_frame, honeycomb, noise
 
+from longtake import registry
 from longtake.perception.cards import CARDS, open_card
-from longtake.perception.encoders import BuiltIns, names, open_encoder
+from longtake.perception.encoders import BuiltIns, open_encoder
 from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import ImageEncoder, ImageTextEncoder, TextEncoder
 from longtake.perception.runtime import Compute
@@ -37,7 +38,7 @@ def opened(prepared_models, tmp_path_factory):
     return open_once
 
 
-@pytest.fixture(params=names())
+@pytest.fixture(params=registry.encoders.names())
 def encoder(request, opened):
     return opened(request.param)
 
@@ -89,7 +90,7 @@ def test_a_view_with_odd_strides_is_the_same_picture_and_no_picture_is_changed(e
 
 def test_it_says_who_it_is_and_whether_texts_share_its_space(encoder):
     assert isinstance(encoder, ImageEncoder)
-    assert encoder.name in names()
+    assert encoder.name in registry.encoders.names()
     assert encoder.key.startswith(encoder.name)
     assert 200 <= encoder.size <= 400
     if isinstance(encoder, ImageTextEncoder):

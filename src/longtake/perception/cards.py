@@ -13,21 +13,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal
 
 from longtake.errors import ModelError, unknown
-from longtake.perception.protocols import Preprocessing
-from longtake.perception.runtime import Compute, OnnxSession, batches, stack, unit
+from longtake.perception.protocols import Array, Preprocessing
+from longtake.perception.runtime import Compute, OnnxSession, batches, stack, token_feed, unit
 from longtake.types import Frame
 
 if TYPE_CHECKING:
     from longtake.perception.encoders import EncoderSetup
-    from longtake.perception.protocols import Array
-
-
-Pool: TypeAlias = Literal["vector", "first"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +31,7 @@ class Tower:
     file: str
     outputs: tuple[str, ...]
     """Names of the output in order of preference."""
-    pool: Pool = "vector"
+    pool: Literal["vector", "first"] = "vector"
     """``vector``: the output is a vector; ``first``: the first token of a sequence is taken."""
 
 
@@ -285,16 +279,10 @@ class CardImageTextEncoder(CardImageEncoder):
         prepared = [text.lower() for text in texts] if tower.lowercase else list(texts)
         rows = [lay_out(encoding.ids, tower) for encoding in self._tokenizer.encode_batch(prepared)]
         if tower.pad is None:
-            width, filler = max(map(len, rows)), tower.end
+            feed = token_feed(rows, filler=tower.end)
         else:
             # models trained on fixed-length texts expect the padding to be there
-            width, filler = tower.length, tower.pad
-        ids = np.full((len(rows), width), filler, np.int64)
-        mask = np.zeros_like(ids)
-        for number, row in enumerate(rows):
-            ids[number, : len(row)] = row
-            mask[number, : len(row)] = 1
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+            feed = token_feed(rows, filler=tower.pad, width=tower.length)
         # exports differ in which of these they take
         return {name: feed[name] for name in self._text.session.inputs if name in feed}
 

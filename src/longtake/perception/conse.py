@@ -26,13 +26,13 @@ import numpy as np
 
 from longtake.perception.efficientnet import EfficientNetLite2, class_glosses, probabilities_in
 from longtake.perception.minilm import MiniLM
+from longtake.perception.protocols import Array
 from longtake.perception.runtime import unit, write_once
 from longtake.tracing.events import note
 from longtake.types import Frame
 
 if TYPE_CHECKING:
     from longtake.perception.encoders import EncoderSetup
-    from longtake.perception.protocols import Array
 
 TOP = 10
 """Classes that make up a picture's vector (T; the paper's best value)."""

@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from longtake.perception.protocols import Preprocessing, Tag
+from longtake.perception.protocols import Array, Preprocessing, Tag
 from longtake.perception.runtime import (
     Compute,
     OnnxSession,
@@ -34,9 +34,6 @@ from longtake.perception.runtime import (
 )
 from longtake.perception.weight_files import Network, read_weights
 from longtake.types import Frame
-
-if TYPE_CHECKING:
-    from longtake.perception.protocols import Array
 
 SIDE = 260
 FEATURES = 1280

@@ -62,11 +62,6 @@ def open_efficientnet(setup: EncoderSetup) -> EfficientNetLite2:
     return setup.builtins.tagger
 
 
-def names() -> list[str]:
-    """The names of all encoders, built-in ones first."""
-    return registry.encoders.names()
-
-
 def open_encoder(name: str, builtins: BuiltIns, *, folder: Path | None = None) -> ImageEncoder:
     """The encoder with the given name; a card's files are in ``folder`` or :func:`card_folder`.
 
@@ -75,7 +70,7 @@ def open_encoder(name: str, builtins: BuiltIns, *, folder: Path | None = None) -
     """
     # ``get`` would accept an address as well
     if name not in registry.encoders:
-        raise unknown("encoder", name, names())
+        raise unknown("encoder", name, registry.encoders.names())
     setup = EncoderSetup(name, folder or card_folder(name, builtins.cache), builtins)
     encoder: ImageEncoder = registry.encoders.get(name)(setup)
     if not isinstance(encoder, ImageEncoder):

@@ -6,14 +6,20 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from longtake.perception.runtime import Compute, OnnxSession, batches, checked, stack, unit
-
-if TYPE_CHECKING:
-    from longtake.perception.protocols import Array
+from longtake.perception.protocols import Array
+from longtake.perception.runtime import (
+    Compute,
+    OnnxSession,
+    batches,
+    checked,
+    stack,
+    token_feed,
+    unit,
+)
 
 
 class MeanPooling:
@@ -108,12 +114,8 @@ class MiniLM:
 
 
 def _encode(session: OnnxSession, pieces: Sequence[Sequence[int]]) -> Any:
-    ids = np.zeros((len(pieces), max(map(len, pieces))), np.int64)
-    mask = np.zeros_like(ids)
-    for row, some in enumerate(pieces):
-        ids[row, : len(some)] = some
-        mask[row, : len(some)] = 1
-    feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    feed = token_feed(pieces)
     (states,) = session.run(("last_hidden_state",), feed)
     # padding must not count in the mean
+    mask = feed["attention_mask"]
     return (states * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)

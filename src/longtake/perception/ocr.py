@@ -58,12 +58,11 @@ WHOLE = 736
 class RapidReader:
     """The built-in reader."""
 
-    def __init__(self, *, compute: Compute | None = None, score: float = SCORE) -> None:
+    def __init__(self, *, compute: Compute | None = None) -> None:
         self._compute = compute or Compute()
-        self._score = score
         self._lock = threading.Lock()  # the detector keeps its scale as state
         self._last: list[_Read] = []
-        self.key = f"rapidocr-{version_of('rapidocr')}:{score}:copy{COPY}:trimmed"
+        self.key = f"rapidocr-{version_of('rapidocr')}:{SCORE}:copy{COPY}:trimmed"
 
     @cached_property
     def _models(self) -> _Models:
@@ -85,7 +84,7 @@ class RapidReader:
         with self._lock:
             read = self._recognise(picture, self._search(picture, area))
             self._last = read
-        legible = [each for each in read if each.score >= self._score and each.text.strip()]
+        legible = [each for each in read if each.is_legible]
         boxes = [TextBox(e.text, _share(e.corners, width, height), e.score) for e in legible]
         # the detector promises no order
         return sorted(boxes, key=lambda box: (box.box[1], box.box[0]))
@@ -95,15 +94,11 @@ class RapidReader:
         lit = picture[area]
         copied = min(1.0, COPY / max(lit.shape[:2]))
         corners = self._detect(picture, area, copied)
-        whole = self._scale(picture)
+        whole = max(1.0, WHOLE / min(picture.shape[:2]))
         # where a copy would be as large as the original, it has shown everything
         if whole > copied * 1.1 and self._small_print(picture, corners):
             corners = self._detect(picture, area, whole)
         return corners
-
-    def _scale(self, picture: Any) -> float:
-        """The factor at which a picture is searched for small print."""
-        return max(1.0, WHOLE / float(min(picture.shape[:2])))
 
     def _detect(self, picture: Any, area: tuple[slice, slice], scale: float) -> list[Any]:
         boxes = self._models.boxes(picture[area], scale)
@@ -112,12 +107,13 @@ class RapidReader:
 
     def _small_print(self, picture: Any, corners: Sequence[Any]) -> bool:
         """Whether a low box holds text; most that do not are textures."""
-        low = [each for each in corners if _rise(each, picture.shape[0]) < SMALL]
+        height = picture.shape[0]
+        low = [each for each in corners if np.ptp(each[:, 1].clip(0, height)) < SMALL]
         # a few at once: the first that is legible settles it
         for some in batches(low, 3):
             read = self._recognise(picture, some)
             self._last = [*self._last, *read]
-            if any(each.score >= self._score and each.text.strip() for each in read):
+            if any(each.is_legible for each in read):
                 return True
         return False
 
@@ -243,6 +239,11 @@ class _Read:
     text: str
     score: float
 
+    @property
+    def is_legible(self) -> bool:
+        """Whether it holds text, surely enough."""
+        return self.score >= SCORE and bool(self.text.strip())
+
     def shows(self, corners: Any, patch: Any) -> bool:
         """Whether a box at these corners that looks like this holds the same text."""
         # pixels that a box may move between two frames
@@ -262,12 +263,6 @@ def _patch(crop: Any) -> Any:
     across = max(1, round(width / height * 2)) * PATCH // 2
     small = cv2.resize(crop, (across, PATCH), interpolation=cv2.INTER_AREA)
     return small.mean(axis=2, dtype=np.float32)
-
-
-def _rise(corners: Any, height: int) -> float:
-    """Height of a box in pixels, inside the frame."""
-    rows = np.clip(corners[:, 1], 0, height)
-    return float(rows.max() - rows.min())
 
 
 def _share(corners: Any, width: int, height: int) -> tuple[float, float, float, float]:

@@ -19,7 +19,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,8 @@ from numpy.typing import NDArray
 from longtake.algorithms import sampling
 from longtake.errors import ConfigError, ModelError
 from longtake.perception.cards import identity
-from longtake.perception.protocols import ImageEncoder
+from longtake.perception.protocols import Array, ImageEncoder
 from longtake.perception.runtime import unit
-
-if TYPE_CHECKING:
-    from longtake.perception.protocols import Array
-
 
 EPSILON = 1e-5
 Weights = Mapping[str, NDArray[np.float32]]

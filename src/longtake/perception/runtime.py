@@ -15,17 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from longtake._util import write_atomically
 from longtake._util.process_pool import usable_cores
 from longtake.errors import ModelError
-
-if TYPE_CHECKING:
-    from longtake.perception.protocols import Array
-
+from longtake.perception.protocols import Array
 
 Span: TypeAlias = tuple[int, int]
 
@@ -200,6 +197,16 @@ def stack(parts: Iterable[Any], width: int) -> Array:
     """The rows of all parts as one float32 array, of the right width even if there are none."""
     empty = np.zeros((0, width), np.float32)
     return np.concatenate([empty, *parts]).astype(np.float32, copy=False)
+
+
+def token_feed(rows: Sequence[Sequence[int]], *, filler: int = 0, width: int = 0) -> dict[str, Any]:
+    """Token ids of several texts, padded to ``width`` or to the longest, with their masks."""
+    ids = np.full((len(rows), width or max(map(len, rows))), filler, np.int64)
+    mask = np.zeros_like(ids)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = row
+        mask[number, : len(row)] = 1
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
 
 
 def unit(rows: Any) -> Array:

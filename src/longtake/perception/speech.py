@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,9 @@ from longtake._util import version_of
 from longtake._util.cancellation import check_stop
 from longtake.algorithms.speakers import SAME_VOICE
 from longtake.errors import MissingExtra, ModelError
-from longtake.perception.protocols import Heard, UnsupportedSpeech
+from longtake.perception.protocols import Heard, Samples, UnsupportedSpeech
 from longtake.perception.runtime import Compute, OnnxSession, checked
 from longtake.types import Line, Segment
-
-if TYPE_CHECKING:
-    from longtake.perception.protocols import Samples
-
 
 RATE = 16_000
 MIN_CERTAINTY = -0.5
@@ -69,17 +65,14 @@ class _Spoken:
 class MoonshineListener:
     """The built-in listener."""
 
-    def __init__(
-        self, *, compute: Compute | None = None, min_certainty: float = MIN_CERTAINTY
-    ) -> None:
+    def __init__(self, *, compute: Compute | None = None) -> None:
         try:
             version = version_of("moonshine-voice")
         except ModuleNotFoundError as error:
             raise MissingExtra("speech", "speech recognition") from error
-        self._min_certainty = min_certainty
         self._compute = compute or Compute()
         self._lock = threading.Lock()  # models are loaded once, however many threads ask
-        self.key = f"moonshine-tiny-en-{version}:{min_certainty}:ended"
+        self.key = f"moonshine-tiny-en-{version}:{MIN_CERTAINTY}:ended"
 
     @cached_property
     def _loaded(self) -> tuple[VoiceDetector, Recogniser]:
@@ -113,9 +106,9 @@ class MoonshineListener:
         unsupported: list[UnsupportedSpeech] = []
         for stretch in stretches(spoken):
             certainty = _certainty(stretch)
-            if certainty < self._min_certainty:
+            if certainty < MIN_CERTAINTY:
                 span = Segment(stretch[0].segment.start, max(line.segment.end for line in stretch))
-                why = f"certainty {certainty:.2f} per token, {self._min_certainty:.2f} needed"
+                why = f"certainty {certainty:.2f} per token, {MIN_CERTAINTY:.2f} needed"
                 unsupported.append(UnsupportedSpeech(span, f"not understood as English ({why})"))
             else:
                 lines.extend(Line(line.segment, line.text) for line in stretch)
@@ -266,7 +259,7 @@ class Recogniser:
             row = logits[0, -1].astype(np.float64)
             token, first = int(row.argmax()), False
             tokens.append(token)
-            logs.append(float(row.max() - _logsumexp(row)))
+            logs.append(float(row.max() - np.logaddexp.reduce(row)))
         if token != _END:
             tokens = without_loop(tokens)
         return self._text(tokens), float(np.mean(logs)), len(logs)
@@ -311,11 +304,6 @@ def _certainty(stretch: Sequence[_Spoken]) -> float:
     return total / tokens if tokens else 0.0
 
 
-def _logsumexp(row: Any) -> float:
-    top = row.max()
-    return float(top + np.log(np.exp(row - top).sum()))
-
-
 def pieces(samples: Samples, longest: float = PIECE) -> list[tuple[int, Samples]]:
     """Consecutive pieces of at most ``longest`` seconds, cut where the last quarter is quietest."""
     size, step = int(longest * RATE), RATE // 10
@@ -332,11 +320,11 @@ def pieces(samples: Samples, longest: float = PIECE) -> list[tuple[int, Samples]
     return cut_off
 
 
-def stretches(spoken: Sequence[_Spoken], longest: float = STRETCH) -> list[list[_Spoken]]:
-    """Consecutive lines in groups of at most ``longest`` seconds; a single line may be longer."""
+def stretches(spoken: Sequence[_Spoken]) -> list[list[_Spoken]]:
+    """Consecutive lines in groups of at most :data:`STRETCH`; a single line may be longer."""
     groups: list[list[_Spoken]] = []
     for line in spoken:
-        if groups and line.segment.end - groups[-1][0].segment.start <= longest:
+        if groups and line.segment.end - groups[-1][0].segment.start <= STRETCH:
             groups[-1].append(line)
         else:
             groups.append([line])

@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.cards import identity
-from longtake.perception.protocols import Preprocessing
+from longtake.perception.protocols import Array, Preprocessing
 from longtake.perception.runtime import Compute, batches, first_line, stack, unit
 from longtake.types import Frame
 
 if TYPE_CHECKING:
     from longtake.perception.encoders import EncoderSetup
-    from longtake.perception.protocols import Array
 
 _FILTERS = {2: "bilinear", 3: "bicubic"}
 """Resampling filters by their numbers in Pillow, which preprocessor files use."""
