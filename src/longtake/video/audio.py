@@ -41,9 +41,6 @@ class Sound:
         """The part of the film that the samples cover."""
         return Segment(self.start, self.start + len(self.samples) / RATE)
 
-    def __repr__(self) -> str:
-        return f"Sound({self.segment.start:.3f}–{self.segment.end:.3f} s)"
-
 
 def listen(
     path: Path,

@@ -134,12 +134,12 @@ LONGEST_CLIP = 600.0
 QUALITY = {"preset": "veryfast", "crf": "20"}
 
 
-def cut(video: Video, stretch: Segment, path: Path, *, width: int | None = None) -> Segment:
-    """Write the frames and the sound of a stretch to an MP4 file; return the stretch written.
+def cut(video: Video, stretch: Segment, path: Path) -> Segment:
+    """Write the frames and the sound of a stretch to an MP4 file, up to the end of the film.
 
-    The stretch is cut to the film's end; pictures are at most ``width`` pixels wide.
+    Return the stretch written.
     """
-    (written,) = join([(video, stretch)], path, width=width)
+    (written,) = join([(video, stretch)], path)
     return written
 
 

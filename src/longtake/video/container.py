@@ -75,7 +75,12 @@ def _check_limits(path: Path, container: InputContainer, limits: MediaSettings) 
     for stream in container.streams.video:
         context = stream.codec_context
         if context is not None and context.width * context.height > limits.max_pixels:
-            raise _too_many_pixels(path, context.width, context.height, limits)
+            width, height = context.width, context.height
+            detail = (
+                f"{width}×{height} exceeds the limit of {limits.max_pixels:,} pixels per frame "
+                f"(--set media.max_pixels={width * height} allows it)"
+            )
+            raise MediaError(path, "too_large", detail)
 
 
 def _open(source: Any, limits: MediaSettings, hardware: HWAccel | None) -> InputContainer:
@@ -238,18 +243,9 @@ def _out_of_memory(path: Path, limits: MediaSettings) -> MediaError:
         return MediaError(path, "too_large", detail)
 
 
-def _too_many_streams(path: Path, count: int | None, limits: MediaSettings) -> MediaError:
-    number = f" ({count})" if count else ""
-    detail = f"has more streams{number} than the limit of {limits.max_streams} (media.max_streams)"
-    return MediaError(path, "too_large", detail)
-
-
-def _too_many_pixels(path: Path, width: int, height: int, limits: MediaSettings) -> MediaError:
-    detail = (
-        f"{width}×{height} exceeds the limit of {limits.max_pixels:,} pixels per frame "
-        f"(--set media.max_pixels={width * height} allows it)"
-    )
-    return MediaError(path, "too_large", detail)
+def _too_many_streams(path: Path, count: int, limits: MediaSettings) -> MediaError:
+    limit = f"the limit of {limits.max_streams} (media.max_streams)"
+    return MediaError(path, "too_large", f"has more streams ({count}) than {limit}")
 
 
 _NAMES = """

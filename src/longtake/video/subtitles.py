@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import json
 import math
 import re
@@ -74,7 +75,7 @@ def sidecar(path: Path) -> Path | None:
     if isinstance(path, RemotePath):
         return None  # files beside it are not looked for
     exact = [path.with_suffix(suffix) for suffix in SUFFIXES]
-    for beside in (*exact, *sorted(path.parent.glob(f"{_literal(path.stem)}.*"))):
+    for beside in (*exact, *sorted(path.parent.glob(f"{glob.escape(path.stem)}.*"))):
         if beside.suffix in SUFFIXES and beside.is_file() and _lies_beside(path, beside):
             return beside
     return None
@@ -255,8 +256,3 @@ def _tidy(raw: Iterable[tuple[float, float, str]], begin: float = 0.0) -> list[L
             if plain and end >= 0:
                 lines.append(Line(Segment(max(0.0, start), max(start, end, 0.0)), plain))
     return sorted(lines, key=lambda line: line.segment)
-
-
-def _literal(name: str) -> str:
-    """Escape the wildcards of a glob pattern."""
-    return re.sub(r"([*?[])", r"[\1]", name)
