@@ -7,6 +7,7 @@ import time
 
 import pytest
 from attack.liar import FLOODS, LIES, STALLS, deaf, lying, random_reply
+from support.clocks import TurnedClock
 from support.patience import FOREVER, PATIENCE
 
 from longtake._util.cancellation import Cancelled, Stop
@@ -122,7 +123,7 @@ def test_a_connection_is_used_again_after_all_that(liar, chat):
 def test_every_try_counts_as_a_call(liar, chat, mode, most):
     liar.mode, liar.posts = LIES[mode], 0
     ledger = Ledger(BudgetSettings(calls=most))
-    budgeted = Budgeted(Retrying(chat, base=0.001), ledger)
+    budgeted = Budgeted(Retrying(chat, clock=TurnedClock()), ledger)
     with pytest.raises(BudgetSpent, match=rf"calls \({most} of {most}; the last failed: "):
         budgeted.complete([say("user", "hello")], Options())
     assert (liar.posts, ledger.spent.calls) == (most, most)
@@ -131,10 +132,9 @@ def test_every_try_counts_as_a_call(liar, chat, mode, most):
 def test_a_reply_that_cannot_be_read_was_not_free(liar, chat):
     liar.mode = LIES["no choices"]
     ledger = Ledger()
+    budgeted = Budgeted(Retrying(chat, tries=2, clock=TurnedClock()), ledger)
     with pytest.raises(Unavailable, match="tried 2 of 2"):
-        Budgeted(Retrying(chat, tries=2, base=0.001), ledger).complete(
-            [say("user", "hello")], Options()
-        )
+        budgeted.complete([say("user", "hello")], Options())
     assert ledger.spent.calls == 2
     assert ledger.spent.tokens_in > 0
     assert ledger.spent.tokens_out > 0

@@ -122,9 +122,7 @@ def test_200_asks_at_a_fault_rate_of_30_percent(tmp_path: object) -> None:
             Card("faulty", model="m"), Endpoint("faulty", served.url, timeout=SILENCE)
         )
         clock = TurnedClock()
-        run = Run(
-            {"llm": Retrying(Limited(backend, Gate(16)), clock=clock, jitter=random.Random(3))}
-        )
+        run = Run({"llm": Retrying(Limited(backend, Gate(16)), clock=clock)})
 
         def one(number: int) -> Guess:
             question = Question(f"Question number {number}.", ("one", "two", "three", "four"))

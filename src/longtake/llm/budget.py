@@ -50,7 +50,6 @@ REAL = RealClock()
 class Hold:
     """What is reserved for one call in progress."""
 
-    calls: int
     frames: int
     tokens: int
     cost: float
@@ -99,7 +98,8 @@ class Ledger:
         """
         frames = len(images(messages))
         # estimating encodes nothing, but it is not free, and only these limits need it
-        prompt = estimate_messages(messages, options.tools) if self._counts_tokens else 0
+        is_counted = self.limits.tokens is not None or self.limits.cost is not None
+        prompt = estimate_messages(messages, options.tools) if is_counted else 0
         with self._changed:
             while True:
                 check_stop()
@@ -116,7 +116,7 @@ class Ledger:
             if room is not None and wanted < min(16, options.max_tokens):
                 raise self._short()
             cost = card.price.of(prompt, 0, wanted) if card.price else 0.0
-            hold = Hold(1, frames, prompt + wanted, cost)
+            hold = Hold(frames, prompt + wanted, cost)
             self._held.append(hold)
         # the stricter of the question's time and the call's own
         deadlines = [limit for limit in (left, options.deadline) if limit is not None]
@@ -138,25 +138,24 @@ class Ledger:
             self.spent = self.spent + used
             limits, spent = self.limits, self.spent
             # what the call in progress holds is the next try
-            calls = spent.calls + sum(hold.calls for hold in self._held)
+            calls = spent.calls + len(self._held)
+            failed = f"the last failed: {why}"
             if limits.calls is not None and calls > limits.calls:
-                raise self._over(
-                    "calls", f"{spent.calls} of {limits.calls}; the last failed: {why}"
-                )
-            tokens = spent.tokens_in + spent.tokens_out
+                raise self._over("calls", f"{spent.calls} of {limits.calls}; {failed}")
+            tokens = self._tokens_spent
             if limits.tokens is not None and tokens >= limits.tokens:
-                raise self._over("tokens", f"{tokens} of {limits.tokens}; the last failed: {why}")
+                raise self._over("tokens", f"{tokens} of {limits.tokens}; {failed}")
             if limits.cost is not None and (spent.cost or 0.0) >= limits.cost:
                 raise self._short()
 
     @property
-    def _counts_tokens(self) -> bool:
-        return self.limits.tokens is not None or self.limits.cost is not None
+    def _tokens_spent(self) -> int:
+        return self.spent.tokens_in + self.spent.tokens_out
 
     def _check_counts(self, frames: int) -> None:
         """Calls and frames are known exactly before a call, so waiting would gain nothing."""
         limits = self.limits
-        calls = self.spent.calls + sum(hold.calls for hold in self._held)
+        calls = self.spent.calls + len(self._held)
         if limits.calls is not None and calls + 1 > limits.calls:
             raise self._over("calls", f"{calls} of {limits.calls}")
         seen = self.spent.frames + sum(hold.frames for hold in self._held)
@@ -168,9 +167,8 @@ class Ledger:
         """Tokens that the reply may have; ``None`` without a limit."""
         rooms: list[int] = []
         if self.limits.tokens is not None:
-            spent = self.spent.tokens_in + self.spent.tokens_out
             held = sum(hold.tokens for hold in self._held)
-            rooms.append(self.limits.tokens - spent - held - prompt)
+            rooms.append(self.limits.tokens - self._tokens_spent - held - prompt)
         if self.limits.cost is not None and card.price is not None:
             reserved = sum(hold.cost for hold in self._held)
             left = self.limits.cost - (self.spent.cost or 0.0) - reserved
@@ -184,12 +182,12 @@ class Ledger:
         return min(rooms, default=None)
 
     def _short(self) -> BudgetSpent:
-        spent, limits = self.spent, self.limits
+        limits = self.limits
         states = {}
         if limits.tokens is not None:
-            states["tokens"] = f"{spent.tokens_in + spent.tokens_out} of {limits.tokens}"
+            states["tokens"] = f"{self._tokens_spent} of {limits.tokens}"
         if limits.cost is not None:
-            states["cost"] = f"${spent.cost or 0:.4f} of ${limits.cost:g}"
+            states["cost"] = f"${self.spent.cost or 0:.4f} of ${limits.cost:g}"
         return self._over(" or ".join(states), ", ".join(states.values()))
 
     def _over(self, limit: str, spent: str) -> BudgetSpent:
@@ -199,9 +197,9 @@ class Ledger:
 class Tries:
     """The tries of one call. Each is counted, and another one must fit into the budget."""
 
-    def __init__(self, ledger: Ledger, free: bool) -> None:
+    def __init__(self, ledger: Ledger, cost: float | None) -> None:
         self._ledger = ledger
-        self._cost = 0.0 if free else None
+        self._cost = cost
         self.failed = Usage()
         """What the failed tries used."""
         self.refused = False

@@ -75,7 +75,7 @@ class Middleware:
         return capabilities_of(self.inner)
 
     def discover(self) -> None:
-        """Let the inner model learn what its endpoint tells."""
+        """Let the inner model ask its endpoint for its context length."""
         discover_capabilities(self.inner)
 
 
@@ -151,7 +151,7 @@ class Budgeted(Middleware):
         # endpoints do not bill calls that they refuse, but a failed try still counts as a call
         cost = None if self.card.price is None else 0.0
         used = Usage(calls=1, frames=hold.frames, cost=cost)
-        tries = Tries(self.ledger, free=self.card.price is not None)
+        tries = Tries(self.ledger, cost)
         replied = False
         try:
             with counting(tries):
@@ -161,7 +161,7 @@ class Budgeted(Middleware):
             return replace(reply, usage=reply.usage + tries.failed) if tries.failed.calls else reply
         except Unavailable as error:
             used = error.used or used
-            # what looks like a slow model is the question's own time limit
+            # the question's time limit ended the call, not a slow model
             if error.out_of_time and self.ledger.limits.seconds is not None:
                 raise self.ledger.out_of_time() from error
             raise
@@ -173,24 +173,18 @@ class Budgeted(Middleware):
             self.ledger.book(hold, used)
 
 
+LONGEST_PAUSE = 20.0
+"""Maximum seconds between two tries, unless the server asks for more."""
+PATIENCE = 120.0
+"""Seconds of a pause that a server may ask for; a longer one ends the tries."""
+
+
 class Retrying(Middleware):
     """Repeats calls that failed for a reason that may pass, with growing pauses."""
 
-    def __init__(
-        self,
-        inner: Chat,
-        *,
-        tries: int = 5,
-        base: float = 1.0,
-        cap: float = 20.0,
-        patience: float = 120.0,
-        clock: Clock = REAL,
-        jitter: random.Random | None = None,
-    ) -> None:
+    def __init__(self, inner: Chat, *, tries: int = 5, clock: Clock = REAL) -> None:
         super().__init__(inner)
-        self._tries, self._base, self._cap, self._patience = tries, base, cap, patience
-        self._clock = clock
-        self._jitter = jitter or random.Random()
+        self._tries, self._clock = tries, clock
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask until there is a reply, the tries are used up, or the deadline is near."""
@@ -205,7 +199,7 @@ class Retrying(Middleware):
                 left = self._left(began, options.deadline)
                 too_late = left is not None and pause >= left
                 # a pause beyond the patience or the deadline would only delay the failure
-                if attempt == self._tries or pause > self._patience or too_late:
+                if attempt == self._tries or pause > PATIENCE or too_late:
                     raise self._final(error, attempt, pause, too_late) from error
                 events.note(
                     "retry",
@@ -224,8 +218,8 @@ class Retrying(Middleware):
     def _pause(self, attempt: int, requested: float | None) -> float:
         """Seconds before the next try: doubling, half of it random, never less than requested."""
         # jitter spreads the calls that failed together
-        grown = min(self._cap, self._base * 2.0 ** (attempt - 1))
-        return max(requested or 0.0, grown * (0.5 + 0.5 * self._jitter.random()))
+        grown = min(LONGEST_PAUSE, 2.0 ** (attempt - 1))
+        return max(requested or 0.0, grown * random.uniform(0.5, 1))
 
     def _final(self, error: Unavailable, attempt: int, pause: float, too_late: bool) -> Unavailable:
         """The error of the last try, which says how often it was tried."""

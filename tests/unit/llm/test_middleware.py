@@ -1,5 +1,4 @@
 import multiprocessing
-import random
 import sqlite3
 import threading
 from pathlib import Path
@@ -38,21 +37,18 @@ def picture(value: int = 0) -> Image:
     return Image(Frame(1.0, np.full((8, 8, 3), value, np.uint8)))
 
 
-def retrying(script: list[object], clock: TurnedClock, **settings: float) -> Retrying:
-    chat, jitter = ScriptedChat(script), random.Random(1)
-    return Retrying(chat, clock=clock, jitter=jitter, **settings)  # type: ignore[arg-type]
+def retrying(script: list[object], clock: TurnedClock, tries: int = 5) -> Retrying:
+    return Retrying(ScriptedChat(script), clock=clock, tries=tries)  # type: ignore[arg-type]
 
 
-def test_retries_wait_longer_each_time_and_no_longer_than_the_cap() -> None:
+def test_retries_wait_longer_each_time_up_to_a_limit() -> None:
     clock = TurnedClock()
     with listening() as heard:
-        assert (
-            retrying([BUSY, BUSY, BUSY, BUSY, "ok"], clock, cap=3.0).complete(HELLO, Options()).text
-            == "ok"
-        )
-    for slept, grown in zip(clock.slept, (1, 2, 3, 3), strict=True):
+        chat = retrying([BUSY] * 7 + ["ok"], clock, tries=8)
+        assert chat.complete(HELLO, Options()).text == "ok"
+    for slept, grown in zip(clock.slept, (1, 2, 4, 8, 16, 20, 20), strict=True):
         assert grown / 2 <= slept <= grown
-    assert len(heard.notes("retry")) == 4
+    assert len(heard.notes("retry")) == 7
 
 
 def test_the_servers_wish_to_wait_is_honoured_within_reason() -> None:
@@ -68,7 +64,7 @@ def test_the_servers_wish_to_wait_is_honoured_within_reason() -> None:
 def test_what_will_not_pass_is_not_tried_again() -> None:
     chat = ScriptedChat([ModelError("m", "refused", "bad key"), "never"])
     with pytest.raises(ModelError, match="bad key"):
-        Retrying(chat, clock=TurnedClock()).complete(HELLO, Options())
+        Retrying(chat).complete(HELLO, Options())
     assert len(chat.asked) == 1
 
 
