@@ -1,7 +1,6 @@
-"""What a backend is: a way to reach models, and what it is given to open one.
+"""Backends: ways to reach models, and what they are given to open one.
 
-Some backends serve models that read instead of seeing; :class:`FrameDescriber` tells them what
-perception recognises in a picture.
+Text models see pictures through a :class:`FrameDescriber`, which says what perception recognises.
 """
 
 from __future__ import annotations
@@ -9,14 +8,14 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from longtake._util.cancellation import check_stop
 from longtake.config.entries import ModelEntry
 from longtake.errors import unknown
-from longtake.llm.chat import Chat, Options, Unavailable
+from longtake.llm.chat import Card, Chat, Options, Unavailable, price_of
 from longtake.types import Frame
 
 CHANNELS = ("tags", "onscreen", "speech")
@@ -134,6 +133,21 @@ class Opening(Generic[S]):
     def options(self) -> Options:
         """How the model answers unless a step says otherwise."""
         return Options(temperature=self.entry.temperature, max_tokens=self.entry.max_tokens)
+
+    def card(self, **facts: Any) -> Card:
+        """The model's card, from its entry and the facts that the backend adds."""
+        entry = self.entry
+        card = Card(
+            self.name,
+            context=entry.context or None,
+            max_pixels=entry.max_pixels,
+            picture_tokens=entry.picture_tokens or None,
+            show=entry.show,
+            clip_frames=entry.clip_frames,
+            price=price_of(self.name, entry),
+            options=self.options,
+        )
+        return replace(card, **facts)
 
 
 class Backend(ABC, Generic[S]):

@@ -55,8 +55,6 @@ def price_of(name: str, entry: ModelEntry) -> Price | None:
         )
     # without a price for cached tokens, the full one is the safe assumption
     cached = entry.price_in if entry.price_cached is None else entry.price_cached
-    if min(entry.price_in, entry.price_out, cached) < 0:
-        raise ConfigError(f"models.{name}: a price cannot be negative", key=f"models.{name}")
     source = entry.price_source or "set in the configuration, undated"
     return Price(entry.price_in, entry.price_out, cached, source)
 
@@ -88,7 +86,7 @@ class Image:
     tokens: int | None = None
     """Its tokens in the model it is meant for; ``None``: estimated from its size."""
     between: bool = False
-    """Whether it only fills a clip: it is not sent where frames go as pictures."""
+    """Whether it only fills a clip, and is left out where frames are sent as pictures."""
 
     @property
     def jpeg(self) -> bytes:
@@ -224,7 +222,7 @@ class Card:
     show: Show = "pictures"
     """What several frames of one step are sent as."""
     clip_frames: int = 0
-    """Most frames of a clip at the film's own rate, for ``show="video"``; 0: no such clips."""
+    """Maximum frames of a clip at the film's frame rate, for ``show="video"``; 0: no clips."""
     vision: bool | None = None
     """Whether it accepts pictures; ``None``: unknown."""
     price: Price | None = None

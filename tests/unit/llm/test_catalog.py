@@ -177,8 +177,6 @@ def test_prices_are_stated_whole_or_unknown() -> None:
     assert (known.of(1_000_000, 0, 1_000_000), known.source) == (3.0, "price list, 2026-01-01")
     with pytest.raises(ConfigError, match="go together"):
         price_of("m", ModelEntry(price_in=1.0))
-    with pytest.raises(ConfigError, match="negative"):
-        price_of("m", ModelEntry(price_in=-1.0, price_out=1.0))
     assert catalogue().open("local/smollm2-135m").card.price is HERE
 
 

@@ -65,17 +65,11 @@ class LocalBackend(HereBackend[LocalEntry]):
         mmproj = projector_file(model.name, entry, model.folder)
         # the size tells apart two files of one name, without hashing a gigabyte at every start
         revision = f"{_size(file)}|" + (f"{mmproj.name}|{_size(mmproj)}" if mmproj else "")
-        card = Card(
-            model.name,
+        card = model.card(
             model=file.name,
             context=entry.context or CONTEXT,
-            max_pixels=entry.max_pixels,
-            picture_tokens=entry.picture_tokens or None,
-            show=entry.show,
-            clip_frames=entry.clip_frames,
             vision=mmproj is not None,
             price=price_of(model.name, entry) or HERE,
-            options=model.options,
             revision=revision,
         )
         weights = LocalWeights(
@@ -264,9 +258,22 @@ _lock = threading.Lock()
 def _serve(name: str, weights: LocalWeights) -> RunningModel:
     """The server for these weights, which is started if necessary."""
     with _lock:
-        if weights not in _servers:
-            _servers[weights] = _start(name, weights)
-        return _servers[weights]
+        if weights in _servers:
+            return _servers[weights]
+        # a file that the runtime cannot parse could crash this process, so it is checked first
+        _check_files(name, weights.file, weights.mmproj)
+        params = _params(weights)
+        params.verbosity = -1  # its log would mix with the progress display
+        # other users of this machine can reach its loopback too; without the key they are refused
+        key = secrets.token_urlsafe(24)
+        params.api_keys = [key]
+        try:
+            running = RunningModel(_runtime().Server(params), key)
+        except Exception as error:
+            detail = f"{weights.file.name} cannot be loaded ({error})"
+            raise ModelError(name, "unavailable", detail) from error
+        _servers[weights] = running
+        return running
 
 
 def close_all() -> None:
@@ -276,21 +283,6 @@ def close_all() -> None:
 
 
 atexit.register(close_all)
-
-
-def _start(name: str, weights: LocalWeights) -> RunningModel:
-    # a file that the runtime cannot parse could crash this process, so files are checked first
-    _check_files(name, weights.file, weights.mmproj)
-    params = _params(weights)
-    params.verbosity = -1  # its log would mix with the progress display
-    # other users of this machine can reach its loopback too; without the key they are refused
-    key = secrets.token_urlsafe(24)
-    params.api_keys = [key]
-    try:
-        return RunningModel(_runtime().Server(params), key)
-    except Exception as error:
-        detail = f"{weights.file.name} cannot be loaded ({error})"
-        raise ModelError(name, "unavailable", detail) from error
 
 
 def _params(weights: LocalWeights) -> Any:

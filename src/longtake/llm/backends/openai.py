@@ -26,17 +26,7 @@ from longtake.llm.capabilities import (
     remembered,
 )
 from longtake.llm.catalog import bound_key
-from longtake.llm.chat import (
-    Card,
-    Chat,
-    Message,
-    Options,
-    Reply,
-    Unavailable,
-    Unsupported,
-    images,
-    price_of,
-)
+from longtake.llm.chat import Card, Chat, Message, Options, Reply, Unavailable, Unsupported, images
 from longtake.llm.http import Endpoint, Response, check_url, is_loopback, redacted
 from longtake.llm.openai_protocol import (
     LIKELY,
@@ -91,18 +81,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
             timeout=_timeout(entry, base_url),
             connections=entry.concurrency or self.at_once,
         )
-        card = Card(
-            model.name,
-            model=entry.model or model.name,
-            host=endpoint.host,
-            context=entry.context or None,
-            max_pixels=entry.max_pixels,
-            picture_tokens=entry.picture_tokens or None,
-            show=entry.show,
-            clip_frames=entry.clip_frames,
-            price=price_of(model.name, entry),
-            options=model.options,
-        )
+        card = model.card(model=entry.model or model.name, host=endpoint.host)
         capabilities = remembered(model.folder, f"{endpoint.url.geturl()}#{card.model}")
         capabilities.presume(images=entry.images, form=entry.form, video=entry.video)
         return OpenAIChat(card, endpoint, capabilities)
@@ -110,7 +89,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
     def check(self, model: Opening[OpenAIEntry]) -> None:
         """Reject an entry whose key is not there."""
         key_env = model.entry.api_key_env
-        # a key that is merely bound may be missing: many local servers want none
+        # a key that is only bound may be missing: many local servers need none
         if key_env and not os.environ.get(key_env):
             raise ConfigError(
                 f"{model.name}: the environment variable {key_env} holds no key", key=key_env
@@ -161,7 +140,7 @@ class OpenAIChat:
 
     @property
     def card(self) -> Card:
-        """What is known about it, including what its endpoint told."""
+        """What is known about it, including what its endpoint reported."""
         return card_with(self._card, self.capabilities)
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
@@ -191,16 +170,15 @@ class OpenAIChat:
         body = {"content": text, "prompt": text, "model": self._model}
         try:
             response = self._endpoint.post("../tokenize", body, 10.0)
+            answer = response.json() if response.status == 200 else None
         except ModelError:
-            # no tokenizer here: asking again before every prompt would cost a request each time
-            self._counts = False
-            return None
-        answer = response.json() if response.status == 200 else None
+            answer = None
         tokens = answer.get("tokens") if isinstance(answer, dict) else None
-        if not isinstance(tokens, list):
-            self._counts = False
-            return None
-        return len(tokens)
+        if isinstance(tokens, list):
+            return len(tokens)
+        # no tokenizer here: asking again before every prompt would cost a request each time
+        self._counts = False
+        return None
 
     def discover(self) -> None:
         """Learn the context length, unless it is known or the server was asked before."""
@@ -247,16 +225,16 @@ class OpenAIChat:
         seconds = self._clock.now() - request.began
         return estimated_usage(self._card, request.messages, text, seconds)
 
-    def _sendable(self, messages: Sequence[Message], most: int | None) -> Sequence[Message]:
-        """The messages with as many pictures as the server takes, and no more than ``most``."""
+    def _sendable(self, messages: Sequence[Message], max_fitting: int | None) -> Sequence[Message]:
+        """The messages with as many pictures as the server takes and as are likely to fit."""
         if show_as(self._card, self.capabilities) == "pictures":
             messages = without_clips(messages)
         # known before sending, so a limit costs one refused request in all
         number = len(images(messages))
         if number and self.capabilities.known.vision is False:
             raise ModelError(self._card.name, "refused", "the model takes no pictures")
-        limits = (most, self.capabilities.known.images)
-        limit = min((each for each in limits if each is not None), default=number)
+        limits = (number, max_fitting, self.capabilities.known.images)
+        limit = min(limit for limit in limits if limit is not None)
         if number <= limit:
             return messages
         events.note("pictures_left_out", model=self._card.name, shown=limit, wanted=number)
@@ -274,28 +252,32 @@ class OpenAIChat:
             # the model replied, so the try was not free, whatever became of the reply
             error.used = self._estimated(streamed.text or response.text, request)
             raise
-        # before anything of it is quoted in an event
-        reply = self._without_key(reply)
+        # the server can spread the key over parts that only join in the reply; before any of it is
+        # quoted in an event
+        hidden = self._endpoint.hidden
+        calls = [replace(call, arguments=hidden(call.arguments)) for call in reply.tool_calls]
+        text, thinking = hidden(reply.text), hidden(reply.thinking)
+        reply = replace(reply, text=text, thinking=thinking, tool_calls=tuple(calls))
         # the form was asked for without the way that failed twice, and that worked
         if request.suspect is not None:
             why = "the server fails with it and works without"
             self.capabilities.judge(self._card.name, request.suspect, "refused", why)
+        verdict: Verdict | None = None
         if request.rung == "tool" and options.schema is not None and reply.tool_calls:
             # the call only carries the reply
             reply = replace(reply, text=reply.tool_calls[0].arguments, tool_calls=())
-            self._judge(request.rung, kept=is_object(reply.text), text=reply.text)
+            verdict = "enforced" if is_object(reply.text) else "accepted, not enforced"
         elif options.schema is not None and not declined(data):
-            kept = _keeps(reply, request)
+            if not _keeps(reply, request):
+                verdict = "accepted, not enforced"
             # a reply that was cut off shows only that it is not enforced
-            if not (kept and reply.finish == "length"):
-                self._judge(request.rung, kept=kept, text=reply.text)
+            elif reply.finish != "length":
+                verdict = "enforced"
+        if verdict is not None:
+            self.capabilities.judge(self._card.name, request.rung, verdict, reply.text)
         if options.letters:
             self._judge_letters(reply)
         return reply
-
-    def _judge(self, rung: Rung, *, kept: bool, text: str) -> None:
-        verdict: Verdict = "enforced" if kept else "accepted, not enforced"
-        self.capabilities.judge(self._card.name, rung, verdict, text)
 
     def _judge_letters(self, reply: Reply) -> None:
         """Remember whether letters can be asked for by log-probability."""
@@ -310,15 +292,19 @@ class OpenAIChat:
         if is_loading(status, text):
             self._wait_for_loading(response, request)
             return ""
-        if self._mend_video(response, request):
-            return "the server takes no such video"
-        if images(request.messages) and self._mend_pictures(response, request):
-            return "the server takes fewer pictures"
         failure = self._endpoint.failure(response)
-        if failure.problem == "context" and self._can_show_fewer(request):
+        is_too_long = failure.problem == "context"
+        shown, part = len(images(request.messages)), show_as(self._card, self.capabilities)
+        sent_video = part in VIDEO_PARTS and shown > 1
+        if sent_video and not is_too_long and refuses_video(status, text):
+            self.capabilities.refuse(name, part, text)
+            return "the server takes no such video"
+        if shown and self._mend_pictures(response, shown):
+            return "the server takes fewer pictures"
+        if is_too_long and self._can_show_fewer(request):
             return "the pictures do not fit"
         # a prompt that is too long stays so, whatever else the complaint names
-        feature = None if failure.problem == "context" else refused_feature(status, text, body)
+        feature = None if is_too_long else refused_feature(status, text, body)
         if feature == "schema" and request.rung != "plain":
             self.capabilities.judge(name, request.rung, "refused", text)
         elif feature is not None and not self.capabilities.has_refused(feature):
@@ -338,21 +324,9 @@ class OpenAIChat:
         request.max_images = number * 3 // 4
         return measure(self, thin(request.messages, 0)) < context
 
-    def _mend_video(self, response: Response, request: _Request) -> bool:
-        """Whether a request with a video may work with another part for it, or with pictures."""
-        part = show_as(self._card, self.capabilities)
-        sent = part in VIDEO_PARTS and len(images(request.messages)) > 1
-        if not sent or not refuses_video(response.status, response.text):
-            return False
-        if self._endpoint.failure(response).problem == "context":
-            return False
-        self.capabilities.refuse(self._card.name, part, response.text)
-        return True
-
-    def _mend_pictures(self, response: Response, request: _Request) -> bool:
+    def _mend_pictures(self, response: Response, shown: int) -> bool:
         """Whether fewer pictures may help; a model that cannot see raises."""
         status, text = response.status, response.text
-        shown = len(images(request.messages))
         limit = max_images(text) if status < 500 else None
         if limit is not None and 0 < limit < shown:
             self.capabilities.learn(images=limit)
@@ -399,13 +373,6 @@ class OpenAIChat:
             request.waiting = True
         self._clock.sleep(pause)
 
-    def _without_key(self, reply: Reply) -> Reply:
-        """The reply without the key, which a server can spread over parts that only join here."""
-        hidden = self._endpoint.hidden
-        calls = [replace(each, arguments=hidden(each.arguments)) for each in reply.tool_calls]
-        text, thinking = hidden(reply.text), hidden(reply.thinking)
-        return replace(reply, text=text, thinking=thinking, tool_calls=tuple(calls))
-
 
 @dataclass
 class _Request:
@@ -416,7 +383,7 @@ class _Request:
     began: float
     rung: Rung = "plain"
     suspect: Rung | None = None
-    """A rung that failed twice without a reason; the request is sent without a form."""
+    """A rung that failed twice without a reason; the request is then sent without a form."""
     repeated: bool = False
     waiting: bool = False
     max_images: int | None = None

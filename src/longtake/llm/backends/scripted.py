@@ -32,7 +32,7 @@ from longtake.tracing import events
 from longtake.tracing.events import ChatCalled
 
 _MATERIAL = re.compile(r'<material name="(?!problem")[^"]*">\n(.*?)\n</material>', re.DOTALL)
-"""Quoted material, except for what we ourselves said was wrong with a reply."""
+"""Quoted material, except for our explanation of what was wrong with a reply."""
 
 
 class Recording:
@@ -82,7 +82,7 @@ class Recording:
             parts = message.get("parts", ())
             pictures.append(tuple(part["image"] for part in parts if "image" in part))
             text = "".join(part.get("text", "") for part in parts)
-            # the model's own turns are material as a whole
+            # the model's turns are material as a whole
             by_model = message["role"] == "assistant"
             material.append((text,) if by_model else tuple(_MATERIAL.findall(text)))
         yield "matched_by_material", (model, prompt, tuple(pictures), tuple(material))
@@ -130,19 +130,12 @@ class ScriptedBackend(HereBackend[ScriptedEntry]):
 
     def open(self, model: Opening[ScriptedEntry]) -> Chat:
         """A chat that gives the entry's replies in order."""
-        entry = model.entry
-        card = Card(
-            model.name,
-            context=entry.context or None,
-            max_pixels=entry.max_pixels,
-            # free unless the entry sets prices, as tests of budgets do
-            price=price_of(model.name, entry) or HERE,
-            options=model.options,
-        )
-        return ScriptedChat(entry.replies, card=card)
+        # free unless the entry sets prices, as tests of budgets do
+        card = model.card(price=price_of(model.name, model.entry) or HERE)
+        return ScriptedChat(model.entry.replies, card=card)
 
     def state(self, model: Opening[ScriptedEntry]) -> str:
-        """How much it can say."""
+        """How many replies it has."""
         return f"{len(model.entry.replies)} replies"
 
 

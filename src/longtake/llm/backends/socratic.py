@@ -103,7 +103,7 @@ class SocraticChat(Middleware):
             vision=True,
             options=base.options,
             max_pixels=base.max_pixels,
-            # the most that one picture takes in words, by the limits of the channels
+            # the maximum for one picture in words, by the limits of the channels
             picture_tokens=200,
             revision=f"{inner.revision}|{self._describer.revision}|{','.join(self._channels)}",
         )
@@ -129,7 +129,7 @@ class SocraticChat(Middleware):
         label = f"picture at {clock(part.time)}".replace(":", "-")
         lines = []
         for channel, words in seen.lines(self._channels).items():
-            # silence is said too: a missing line would look like a channel that was not read
+            # a missing line would look like a channel that was not read
             lines.append(f"{LABELS[channel]}: {words or 'nothing recognised'}")
         material = "\n".join(lines)
         return Text(f"\n{quote(material, label)}\n")
@@ -139,7 +139,7 @@ CAPTION_LABELS = ("May show", "Text", "Said")
 
 
 class PerceptionOnlyBackend(HereBackend[SensesEntry]):
-    """A film's own perception."""
+    """A film's perception, without a language model."""
 
     name = "senses"
     settings = SensesEntry
