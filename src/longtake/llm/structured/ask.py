@@ -335,11 +335,9 @@ class ReplyForm:
 
     def known(self, reply: Reply) -> dict[str, Any]:
         """The fields of an unreadable reply that can be read."""
-        return (
-            {}
-            if self.schema is None
-            else read_known_fields(text_before_loop(reply), self.kind, self.question)
-        )
+        if self.schema is None:
+            return {}
+        return read_known_fields(text_before_loop(reply), self.kind, self.question)
 
     def lacking(self, known: Mapping[str, Any]) -> Sequence[str]:
         """The decisive fields that are not known; none where they cannot be asked for singly."""

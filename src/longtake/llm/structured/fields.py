@@ -44,7 +44,7 @@ _NUMBERED_ITEM = re.compile(
 )
 _PLACEHOLDER = re.compile(r"[<\[(]?(?:text|string|\.\.\.|…)[>\])]?(?:, at most \d+ words)?")
 _VALUE_KEYS = ("value", "const", "text")
-"""Keys under which models put a value into an object of its own …"""
+"""Keys under which models wrap a value in an object …"""
 _LETTER_KEYS = (*_VALUE_KEYS, "letter", "answer", "choice", "option")
 """… and a letter."""
 

@@ -8,6 +8,7 @@ what was left out. :class:`LinesByDistance` chooses the lines to drop by distanc
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -57,11 +58,13 @@ class LinesByDistance(list[Line]):
         return self
 
     def _ranked(self) -> list[int]:
-        return sorted(range(len(self)), key=lambda number: (self._distance(self[number]), number))
-
-    def _distance(self, line: Line) -> float:
-        start, end = line.segment.start, line.segment.end
-        return min((max(0.0, start - time, time - end) for time in self.times), default=0.0)
+        """The numbers of the lines, the nearest first."""
+        distances = []
+        for line in self:
+            start, end = line.segment.start, line.segment.end
+            gaps = [max(0.0, start - time, time - end) for time in self.times]
+            distances.append(min(gaps, default=0.0))
+        return sorted(range(len(self)), key=distances.__getitem__)
 
 
 def fit_to_context(
@@ -183,15 +186,13 @@ class _Trimming:
 
     def shorten(self, name: str, fits: Callable[[Mapping[str, Any]], bool]) -> None:
         """Keep as many lines of a slot as fit, fewer than now; two if no number does."""
-        low, high = 2, self._kept[name] - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            self._kept[name] = middle
-            if fits(self.values()):
-                low = middle
-            else:
-                high = middle - 1
-        self._kept[name] = low
+
+        def is_too_long(keep: int) -> bool:
+            self._kept[name] = keep
+            return not fits(self.values())
+
+        more_than_two = range(3, self._kept[name])
+        self._kept[name] = 2 + bisect_left(more_than_two, True, key=is_too_long)
 
     def values(self) -> dict[str, Any]:
         """The slots with their material trimmed."""

@@ -92,7 +92,7 @@ def stated_letters(text: str, question: Question) -> set[str]:
 
 def announces(text: str) -> bool:
     """Whether a text has words that announce a letter, be it one of the options or not."""
-    return _STATEMENT.search(text) is not None and not _is_article(text)
+    return any(not _article(text, match) for match in _STATEMENT.finditer(text))
 
 
 def normalized_text(text: str) -> str:
@@ -101,12 +101,8 @@ def normalized_text(text: str) -> str:
     return " ".join(re.sub(r"[^\w\s]|_", " ", folded).split())
 
 
-def _is_article(text: str) -> bool:
-    """Whether all that looks like a letter is the article in "the answer is a man"."""
-    return all(_article(text, match) for match in _STATEMENT.finditer(text))
-
-
 def _article(text: str, match: re.Match[str]) -> bool:
+    """Whether what looks like a letter is the article in "the answer is a man"."""
     letter = match.group(1)
     rest = text[match.end() : match.end() + 3]
     # a letter that is an answer is not followed by a plain word, except a capital that is no word
@@ -161,10 +157,10 @@ def _agreed(text: str, stated: list[_Stated], question: Question) -> str | None:
             return None
     # only what comes after the last statement can take it back
     rest = text[max(one.end for one in stated) :]
-    return None if _speaks_for_another(rest, letter, question) else letter
+    return None if _supports_another(rest, letter, question) else letter
 
 
-def _speaks_for_another(rest: str, letter: str, question: Question) -> bool:
+def _supports_another(rest: str, letter: str, question: Question) -> bool:
     """Whether what follows a letter names another option, by its letter or by its text."""
     for match in re.finditer(r"(?<![\w'’])([A-Z])(?![\w'’])", rest):
         other = match.group(1)
@@ -186,7 +182,7 @@ def _speaks_for_another(rest: str, letter: str, question: Question) -> bool:
 
 
 def _leading(text: str, question: Question) -> str | None:
-    """The letter that begins a text, unless what follows speaks for another option."""
+    """The letter that begins a text, unless what follows supports another option."""
     # a reply that leads with a letter and then explains it
     match = _LEADING.match(text)
     if match is None or match.group(1) not in question.letters:
@@ -197,7 +193,7 @@ def _leading(text: str, question: Question) -> str | None:
         return None
     if re.match(r"(?:or|and|but|maybe|perhaps|no|wait|not)\b", words):
         return None
-    return None if _speaks_for_another(rest, letter, question) else letter
+    return None if _supports_another(rest, letter, question) else letter
 
 
 def _last_line(text: str, question: Question) -> str | None:

@@ -179,7 +179,7 @@ def read_known_fields(text: str, kind: type[BaseModel], question: Question | Non
         candidates, _ = _candidates(text.strip(), fields)
     except (NotJson, Contradiction):
         return {}
-    # of two objects, nobody knows which one was meant
+    # with two objects, it is unclear which one is meant
     return fields.valid_parts(candidates[0]) if len(candidates) == 1 else {}
 
 
@@ -204,7 +204,7 @@ def _candidates(text: str, fields: Fields) -> tuple[list[Object], str]:
     # JSON first: labelled lines inside it are part of it
     values = _json_in(text, fields)
     if values:
-        # a fence is no sign of being meant: a reply that quotes a film can fence what it shows
+        # a fence does not mark the answer: a reply may fence what a film shows
         outside = _outside(text, values)
         if any(map(fields.labels, outside)):
             raise Contradiction("an object stands among fields that are given otherwise")
@@ -293,19 +293,15 @@ def _agreed(candidates: Sequence[Object], fields: Fields) -> Any:
             continue
         if dropped:
             events.note("entries_dropped", entries=dropped)
-        # repeated objects that agree are one answer
-        fits.setdefault(_decisive_values(value, fields), value)
+        # readings that agree on what is decisive are one answer, whatever the wording of texts
+        decisive = [getattr(value, name) for name in fields.needed]
+        key = [normalized_text(one) if isinstance(one, str) else repr(one) for one in decisive]
+        fits.setdefault(tuple(key), value)
     if len(fits) > 1:
         raise UnreadableReply(f"the reply holds {len(fits)} different answers; give exactly one")
     if not fits:
         raise UnreadableReply(problem)
     return next(iter(fits.values()))
-
-
-def _decisive_values(value: BaseModel, fields: Fields) -> tuple[Any, ...]:
-    """What two readings must share to be the same; wording apart where it is a text."""
-    values = [getattr(value, name) for name in fields.needed]
-    return tuple(normalized_text(one) if isinstance(one, str) else repr(one) for one in values)
 
 
 def _check_prose(prose: str, value: BaseModel, fields: Fields) -> None:

@@ -339,14 +339,8 @@ def _fits(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any]) -> boo
         return kinds == (object,)
     if isinstance(value, list):
         return all(_fits(each, node.get("items", {}), schema) for each in value)
-    if isinstance(value, dict):
-        return _fields_fit(value, node, schema)
-    return True
-
-
-def _fields_fit(
-    value: Mapping[str, Any], node: Mapping[str, Any], schema: Mapping[str, Any]
-) -> bool:
+    if not isinstance(value, dict):
+        return True
     fields = node.get("properties", {})
     if any(name not in value for name in node.get("required", ())):
         return False

@@ -170,7 +170,7 @@ class _Reader:
     def __init__(self, text: str, at: int) -> None:
         self.text, self.at = text, at
         self.keys = 0
-        """Keys that were read with their colon: what tells JSON from a brace in prose."""
+        """Keys that were read with their colon: they distinguish JSON from a brace in prose."""
 
     def value(self, end: re.Pattern[str], depth: int = 0) -> Any:
         """The value that begins here; ``end`` is what may follow it."""
@@ -251,7 +251,7 @@ class _Reader:
         literal = _LITERAL.match(self.text, self.at)
         match = literal if literal and end.match(self.text, literal.end()) else None
         match = match or _BARE_TEXT.match(self.text, self.at)
-        # without quotes, nothing tells whether the last word is whole
+        # without quotes, it is unclear whether the last word is whole
         if match is not None and match.end() == len(self.text):
             raise _Cut
         if match is None or not end.match(self.text, match.end()):
@@ -264,9 +264,9 @@ class _Reader:
         digits = match.group()
         return _integer(digits) if digits.lstrip("+-").isdigit() else float(digits)
 
-    def _closed(self, own: str, other: str) -> bool:
+    def _closed(self, bracket: str, other: str) -> bool:
         """Whether a container ends here; the bracket of another one closes it too."""
-        return self._take(own) or self._ended() or self.text[self.at] == other
+        return self._take(bracket) or self._ended() or self.text[self.at] == other
 
     def _take(self, char: str) -> bool:
         self._skip_space()

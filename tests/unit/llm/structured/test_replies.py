@@ -201,13 +201,13 @@ def test_a_schema_that_closes_bounds_its_texts_and_nothing_else():
      '"choice": ', "[", "(", "* ", "\\boxed{", "a", " ", "\n", "-", "A or "],
 )  # fmt: skip
 def test_reading_takes_time_linear_in_the_text(piece: str) -> None:
-    text = piece * (120_000 // len(piece))
+    text = piece * (60_000 // len(piece))
     began = time.process_time()
     for kind in (Guess, Scored, Wishes):
         for cut in (False, True):
             with suppress(UnreadableReply):
                 parse_reply(text, kind, QUESTION, cut=cut)
-    assert time.process_time() - began < 6
+    assert time.process_time() - began < 3
 
 
 def test_deep_json_is_unreadable_and_never_exhausts_the_stack() -> None:
