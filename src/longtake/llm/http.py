@@ -85,7 +85,7 @@ class Response:
     retry_after: float | None = None
     location: str = ""
     key: str = field(default="", repr=False)
-    """What must not appear in anything that is read from here."""
+    """The key, which must not appear in anything that is read from here."""
 
     def json(self) -> Any:
         """The body as JSON; malformed JSON is a failure that another try may mend.
@@ -146,11 +146,11 @@ class Endpoint:
         """
         limit = self.timeout if deadline is None else min(self.timeout, deadline)
         # if the deadline ends the call, the budget is to blame and not the server
-        hurried = deadline is not None and deadline <= self.timeout
+        is_deadline = deadline is not None and deadline <= self.timeout
         if limit <= 0:
             raise Unavailable(self.name, "no time left", out_of_time=True)
         data = json.dumps(body).encode()
-        return self._exchange("POST", path, data, limit, hurried=hurried, on_chunk=on_chunk)
+        return self._exchange("POST", path, data, limit, is_deadline=is_deadline, on_chunk=on_chunk)
 
     def get(self, path: str) -> Any:
         """JSON from a path; ``None`` if the server has nothing there."""
@@ -218,7 +218,7 @@ class Endpoint:
         data: bytes,
         limit: float,
         *,
-        hurried: bool = False,
+        is_deadline: bool = False,
         on_chunk: Callable[[bytes], None] | None = None,
     ) -> Response:
         """Send a request and read the response; errors of the HTTP library become ours."""
@@ -227,16 +227,16 @@ class Endpoint:
             try:
                 response = self._read(method, path, data, limit, watch)
             except TRANSPORT_ERRORS as error:
-                self._check_watch(watch, limit, hurried)
-                raise self._broken(error, limit, hurried) from error
+                self._check_watch(watch, limit, is_deadline)
+                raise self._broken(error, limit, is_deadline) from error
             # without a length, a body that was cut off looks complete
-            self._check_watch(watch, limit, hurried)
+            self._check_watch(watch, limit, is_deadline)
             return response
 
-    def _check_watch(self, watch: ExchangeWatch, limit: float, hurried: bool) -> None:
+    def _check_watch(self, watch: ExchangeWatch, limit: float, is_deadline: bool) -> None:
         """Raise the reason if the exchange was ended from this side."""
         if watch.late:
-            raise self._late(limit, hurried)
+            raise self._late(limit, is_deadline)
         if watch.flooded:
             raise self._too_large()
         if watch.ended:
@@ -309,16 +309,16 @@ class Endpoint:
     def _too_large(self) -> ModelError:
         return ModelError(self.name, "refused", f"the reply is larger than {MAX_BYTES} bytes")
 
-    def _late(self, limit: float, hurried: bool) -> Unavailable:
+    def _late(self, limit: float, is_deadline: bool) -> Unavailable:
         detail = f"{self.host} gave no reply in {limit:.0f} s"
-        return Unavailable(self.name, detail, out_of_time=hurried)
+        return Unavailable(self.name, detail, out_of_time=is_deadline)
 
-    def _broken(self, error: Exception, limit: float, hurried: bool) -> Unavailable:
+    def _broken(self, error: Exception, limit: float, is_deadline: bool) -> Unavailable:
         """Our error for one of the HTTP library; its text never holds the key."""
         if isinstance(error, httpcore.ConnectTimeout):
             return Unavailable(self.name, f"{self.host} cannot be reached")
         if isinstance(error, httpcore.TimeoutException):
-            return self._late(limit, hurried)
+            return self._late(limit, is_deadline)
         if isinstance(error, httpcore.ConnectError):
             detail = f"{self.host} cannot be reached; is the server running?"
             return Unavailable(self.name, detail)
@@ -491,7 +491,7 @@ _watch: ContextVar[ExchangeWatch | None] = ContextVar("longtake_watch", default=
 
 @contextmanager
 def watching(seconds: float) -> Iterator[ExchangeWatch]:
-    """Watch the exchange of the block, which has so many seconds."""
+    """Watch the exchange in this block, and end it after ``seconds``."""
     watch = ExchangeWatch()
     timer = threading.Timer(seconds, watch.expire)
     # a process that ends does not wait for the timer
@@ -508,10 +508,10 @@ def watching(seconds: float) -> Iterator[ExchangeWatch]:
 
 
 class WatchedBackend(httpcore.SyncBackend):
-    """Opens connections that tell the watch in force about themselves."""
+    """Opens connections that the current watch counts and can shut down."""
 
     def connect_tcp(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
-        """A connection whose reads and writes the watch in force knows of."""
+        """A connection that the current watch follows."""
         return _Stream(super().connect_tcp(*args, **kwargs))
 
 
@@ -539,7 +539,7 @@ class _Stream(httpcore.NetworkStream):
         return self._inner.get_extra_info(info)
 
     def _in_use(self) -> ExchangeWatch | None:
-        # the pool works in the thread that asks, so the watch in force is that of this exchange
+        # the pool works in the thread that asks, so the current watch is that of this exchange
         watch = _watch.get()
         if watch is not None:
             watch.uses(self._inner.get_extra_info("socket"))

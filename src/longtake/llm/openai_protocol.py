@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
@@ -27,7 +28,6 @@ from longtake.llm.chat import (
     Reply,
     Text,
     ToolCall,
-    ToolSpec,
     Unavailable,
     estimate,
     estimate_messages,
@@ -127,7 +127,7 @@ KEYS = ("max_model_len", "context_length", "context_window", "max_context_length
 
 
 def reported_context(endpoint: Endpoint, model: str) -> int | None:
-    """The context length of a model, if its server tells one."""
+    """The context length of a model, if its server reports it."""
     listed = endpoint.get("models")
     entries = listed.get("data") if isinstance(listed, dict) else None
     for entry in entries if isinstance(entries, list) else []:
@@ -173,10 +173,10 @@ def wire_body(
     if options.stop and not refused("stop"):
         body["stop"] = list(options.stop)
     if options.letters and not refused("logprobs"):
-        # OpenAI and vLLM tell the probability of 20 tokens at most
+        # OpenAI and vLLM report at most 20 tokens
         body |= {"logprobs": True, "top_logprobs": 20}
     if options.tools:
-        body["tools"] = [_wire_tool(tool) for tool in options.tools]
+        body["tools"] = [{"type": "function", "function": asdict(tool)} for tool in options.tools]
     if options.schema is not None:
         bounds = not refused("bounds")
         body |= _form(rung, options.schema, options.max_tokens, bounds)
@@ -261,7 +261,7 @@ def _wire_parts(parts: Sequence[Part], show: str) -> list[dict[str, Any]]:
 
 
 def _together(shown: Sequence[Image], show: str) -> list[dict[str, Any]]:
-    """Frames as one sheet or one video, after words that say what it is."""
+    """Frames as one sheet or one video, after a description of it."""
     frames, pixels = [image.frame for image in shown], shown[0].max_pixels
     times = [image.time for image in shown]
     if len(shown) == 1:
@@ -287,11 +287,6 @@ def _text(text: str) -> dict[str, Any]:
 def _picture(jpeg: bytes) -> dict[str, Any]:
     data = base64.b64encode(jpeg).decode()
     return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}
-
-
-def _wire_tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 FINISHES: Mapping[str, Finish] = {
@@ -335,7 +330,7 @@ def read_reply(
         thinking = f"{field.strip()}\n{thinking}".strip()
     refusal = message.get("refusal")
     if isinstance(refusal, str) and not text:
-        text = refusal  # that the model declines is its reply
+        text = refusal  # declining is a reply too
     calls = _tool_calls(message.get("tool_calls"))
     usage = _usage(card, data.get("usage"), messages, content + thinking, seconds)
     finish = FINISHES.get(str(choice.get("finish_reason")), "other")
@@ -410,7 +405,7 @@ class StreamedReply:
 
 
 MAX_DRAFT = 20_000
-"""Characters beyond which a reply is no longer passed on while it is written: nobody reads on."""
+"""Characters beyond which a reply is no longer passed on while it is written."""
 _KEPT = ("error", "model", "usage")
 _TAG_BEGUN = re.compile(r"</?[a-z]*$", re.IGNORECASE)
 
@@ -421,7 +416,7 @@ def declined(data: Any) -> bool:
 
 
 def _odds(logprobs: Any, letters: Sequence[str]) -> dict[str, float]:
-    """The probability of each letter as the first token; empty if the server does not tell."""
+    """The probability of each letter as the first token; empty if the server reports none."""
     odds: dict[str, float] = {}
     for token, logprob in _first_token(logprobs):
         # tokens come with a space or a bracket before the letter; "a" is a word, not a letter
@@ -506,7 +501,7 @@ def _usage(card: Card, usage: Any, messages: Sequence[Message], text: str, secon
 
 
 def estimated_usage(card: Card, messages: Sequence[Message], text: str, seconds: float) -> Usage:
-    """What a call used, by our own count of its words and pictures."""
+    """What a call used, estimated from its text and pictures."""
     tokens = (estimate_messages(messages), 0, estimate(text))
     return _priced(card, messages, tokens, seconds)
 

@@ -69,8 +69,19 @@ def probe(chat: Chat) -> ProbeReport:
         reply = _typed(chat, QUESTION)
         seconds = time.monotonic() - began
         _negotiate(chat, capabilities)
-        report = ProbeReport(name, reachable=True, seconds=round(seconds, 3), reply=reply.text)
-        return _described(report, chat, capabilities)
+        vision = _sees(chat)
+        report = ProbeReport(
+            name,
+            reachable=True,
+            seconds=round(seconds, 3),
+            reply=reply.text,
+            vision=vision,
+            drops_pictures=vision is False and _drops_pictures(chat),
+            context=_context(chat),
+        )
+        if capabilities is None:
+            return replace(report, json_schema=_fits(reply.text))
+        return _with_capabilities(report, chat, capabilities)
     except ModelError as error:
         return ProbeReport(name, reachable=False, problem=str(error))
 
@@ -90,16 +101,12 @@ def _negotiate(chat: Chat, capabilities: Capabilities | None) -> None:
         _typed(chat, IN_JSON)
 
 
-def _described(report: ProbeReport, chat: Chat, capabilities: Capabilities | None) -> ProbeReport:
-    """The report with everything that takes further questions."""
-    report = replace(report, vision=_sees(chat), context=_context(chat))
-    if report.vision is False and _drops_pictures(chat):
-        report = replace(report, drops_pictures=True)
-        if capabilities is not None:
-            capabilities.learn(vision=False)
-    if capabilities is None:
-        return replace(report, json_schema=_fits(report.reply))
-    offered = _offers_letters(chat, capabilities)
+def _with_capabilities(report: ProbeReport, chat: Chat, capabilities: Capabilities) -> ProbeReport:
+    """The report with what was learned about the endpoint."""
+    if report.drops_pictures:
+        capabilities.learn(vision=False)
+    prompt = "Which is an animal?\nA. a stone\nB. a horse\nReply with the letter only."
+    chat.complete([say("user", prompt)], Options(max_tokens=1, letters=("A", "B")))
     reading, writing = _speeds(chat)
     capabilities.learn(reading=reading, writing=writing)
     verdicts = dict(capabilities.known.verdicts)
@@ -108,16 +115,10 @@ def _described(report: ProbeReport, chat: Chat, capabilities: Capabilities | Non
         json_schema=verdicts.get("json_schema") == "enforced",
         form=capabilities.rung,
         verdicts=verdicts,
-        letters=offered,
+        letters=capabilities.known.letters,
         reading=reading,
         writing=writing,
     )
-
-
-def _offers_letters(chat: Chat, capabilities: Capabilities) -> bool | None:
-    prompt = "Which is an animal?\nA. a stone\nB. a horse\nReply with the letter only."
-    chat.complete([say("user", prompt)], Options(max_tokens=1, letters=("A", "B")))
-    return capabilities.known.letters
 
 
 def _speeds(chat: Chat) -> tuple[float | None, float | None]:
@@ -167,7 +168,7 @@ def _drops_pictures(chat: Chat) -> bool:
     try:
         plain, shown = (chat.complete([each], Options(max_tokens=1)).usage for each in prompts)
     except ModelError:
-        return False  # refused, which is said
+        return False  # refused with an error, so not dropped
     return 0 < shown.tokens_in <= plain.tokens_in
 
 

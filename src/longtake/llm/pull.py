@@ -95,7 +95,7 @@ def pull_model(
     folder = cache_folder(settings) / "models"
     if name in HUB_MODELS:
         known = HUB_MODELS[name]
-        # the projector first: whoever finds the model finds both
+        # the projector first, so that a model that is there is complete
         files = tuple(filter(None, (known.mmproj, known.file)))
         where = hub_folder(name, folder)
         return pull_files(
@@ -151,7 +151,7 @@ def _find(name: str, source: Path, file: str) -> Path:
 
 
 def _held(name: str, source: Path, file: str) -> Download:
-    """A file as it lies in a folder; nobody else states its hash."""
+    """A file in a folder, with the hash of what is there."""
     found = _find(name, source, file)
     return Download(file, _size(found), sha256(found), revision="")
 
