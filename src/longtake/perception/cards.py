@@ -57,13 +57,11 @@ class EncoderCard:
     name: str
     repo: str
     revision: str
-    license: str
     dim: int
     pixels: Preprocessing
     image: Tower
     text: TextTower | None = None
     logit_scale: float | None = None
-    sources: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -98,10 +96,18 @@ CARDS: dict[str, EncoderCard] = {
     card.name: card
     for card in (
         EncoderCard(
+            # preprocessing: openai/clip-vit-base-patch32, preprocessor_config.json
+            # dimension, maximum length: the same, config.json (projection_dim,
+            # max_position_embeddings)
+            # end token: openai/CLIP, clip/simple_tokenizer.py (<|endoftext|> is the last of 49,408)
+            # outputs: transformers.js, CLIPVisionModelWithProjection and
+            # CLIPTextModelWithProjection
+            # revision: public code that pins it, looked up in stored copies
+            # logit scale: openai/CLIP, README.md (“cosine similarities … times 100”)
+            # license: MIT (openai/CLIP)
             name="clip-vit-base-patch32",
             repo="Xenova/clip-vit-base-patch32",
             revision="d15189d7028b43f1d3e65039190477f6af591c2a",
-            license="MIT (openai/CLIP)",
             dim=512,
             pixels=Preprocessing(
                 side=224,
@@ -113,23 +119,18 @@ CARDS: dict[str, EncoderCard] = {
             image=Tower("onnx/vision_model.onnx", ("image_embeds",)),
             text=TextTower("onnx/text_model.onnx", ("text_embeds",), length=77, end=49407),
             logit_scale=100.0,
-            sources=(
-                "preprocessing: openai/clip-vit-base-patch32, preprocessor_config.json",
-                "dimension, maximum length: the same, config.json (projection_dim,"
-                " max_position_embeddings)",
-                "end token: openai/CLIP, clip/simple_tokenizer.py (<|endoftext|> is the last of"
-                " 49,408)",
-                "outputs: transformers.js, CLIPVisionModelWithProjection and"
-                " CLIPTextModelWithProjection",
-                "revision: public code that pins it, looked up in stored copies",
-                "logit scale: openai/CLIP, README.md (“cosine similarities … times 100”)",
-            ),
         ),
         EncoderCard(
+            # preprocessing: google/siglip2-base-patch16-224, preprocessor_config.json (resample 2,
+            # 0.5)
+            # texts: google-research/big_vision issue 157 (length 64); huggingface/transformers pull
+            # 43101 (lower case, padding to 64)
+            # revision, token ids, outputs, logit scale exp(4.724453449249268): the model page of
+            # SortaPhotos/siglip2-base-patch16-224-onnx, a mirror of them
+            # license: Apache-2.0
             name="siglip2-base-patch16-224",
             repo="onnx-community/siglip2-base-patch16-224-ONNX",
             revision="ba1f3b0843f24bc5417d38e19c37b287d719b2f4",
-            license="Apache-2.0",
             dim=768,
             pixels=Preprocessing(
                 side=224,
@@ -149,31 +150,20 @@ CARDS: dict[str, EncoderCard] = {
                 lowercase=True,
             ),
             logit_scale=math.exp(4.724453449249268),
-            sources=(
-                "preprocessing: google/siglip2-base-patch16-224, preprocessor_config.json"
-                " (resample 2, 0.5)",
-                "texts: google-research/big_vision issue 157 (length 64);"
-                " huggingface/transformers pull 43101 (lower case, padding to 64)",
-                "revision, token ids, outputs, logit scale exp(4.724453449249268):"
-                " the model page of SortaPhotos/siglip2-base-patch16-224-onnx, a mirror of them",
-            ),
         ),
         EncoderCard(
+            # preprocessing: Xenova/dinov2-base, preprocessor_config.json (256, crop 224, resample
+            # 3), and models derived from dinov2-small (pszemraj/dinov2-small-film-shot-classifier)
+            # revision: public code that pins it, looked up in stored copies
+            # dimension: facebookresearch/dinov2, models/vision_transformer.py (vit_small, embed_dim
+            # 384)
+            # license: Apache-2.0
             name="dinov2-small",
             repo="Xenova/dinov2-small",
             revision="c2bb04a51fab207c420665f1946016107bffc701",
-            license="Apache-2.0",
             dim=384,
             pixels=Preprocessing(side=224, resize=256, filter="bicubic", mean=_MEAN, std=_STD),
             image=Tower("onnx/model.onnx", ("last_hidden_state",), pool="first"),
-            sources=(
-                "preprocessing: Xenova/dinov2-base, preprocessor_config.json (256, crop 224,"
-                " resample 3), and models derived from dinov2-small"
-                " (pszemraj/dinov2-small-film-shot-classifier)",
-                "revision: public code that pins it, looked up in stored copies",
-                "dimension: facebookresearch/dinov2, models/vision_transformer.py (vit_small,"
-                " embed_dim 384)",
-            ),
         ),
     )
 }

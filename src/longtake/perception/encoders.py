@@ -62,7 +62,7 @@ def open_efficientnet(setup: EncoderSetup) -> EfficientNetLite2:
     return setup.builtins.tagger
 
 
-def open_encoder(name: str, builtins: BuiltIns, *, folder: Path | None = None) -> ImageEncoder:
+def open_encoder(name: str, builtins: BuiltIns, *, folder: Path | str = "") -> ImageEncoder:
     """The encoder with the given name; a card's files are in ``folder`` or :func:`card_folder`.
 
     Only registered names are accepted, never a ``module:attribute`` address: the name may come from
@@ -71,7 +71,8 @@ def open_encoder(name: str, builtins: BuiltIns, *, folder: Path | None = None) -
     # ``get`` would accept an address as well
     if name not in registry.encoders:
         raise unknown("encoder", name, registry.encoders.names())
-    setup = EncoderSetup(name, folder or card_folder(name, builtins.cache), builtins)
+    files = Path(folder) if folder else card_folder(name, builtins.cache)
+    setup = EncoderSetup(name, files, builtins)
     encoder: ImageEncoder = registry.encoders.get(name)(setup)
     if not isinstance(encoder, ImageEncoder):
         raise ConfigError(
@@ -81,7 +82,7 @@ def open_encoder(name: str, builtins: BuiltIns, *, folder: Path | None = None) -
 
 
 def open_image_text_encoder(
-    name: str, builtins: BuiltIns, *, folder: Path | None = None
+    name: str, builtins: BuiltIns, *, folder: Path | str = ""
 ) -> ImageTextEncoder:
     """The same for search, which needs pictures and texts in one space."""
     encoder = open_encoder(name, builtins, folder=folder)

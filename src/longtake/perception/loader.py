@@ -43,13 +43,13 @@ class PerceptionModels(BuiltIns):
         """Pictures and texts in one space, for search (``perception.images``)."""
         if self._images is not None:
             return self._images
-        folder = _folder(self.settings.images_folder)
+        folder = self.settings.images_folder
         return open_image_text_encoder(self.settings.images, self, folder=folder)
 
     @cached_property
     def scene_encoder(self) -> ImageEncoder:
         """How pictures look, for finding where that changes (``perception.scene_encoder``)."""
-        folder = _folder(self.settings.scene_encoder_folder)
+        folder = self.settings.scene_encoder_folder
         return open_encoder(self.settings.scene_encoder, self, folder=folder)
 
     @cached_property
@@ -93,7 +93,3 @@ def is_downloaded(name: str, cache: Path) -> bool:
     """Whether ``longtake models pull`` has put the files of a card, or Whisper's, in the cache."""
     files = WHISPER.files if name == WHISPER.name else card(name).files
     return all((card_folder(name, cache) / file).is_file() for file in files)
-
-
-def _folder(setting: str) -> Path | None:
-    return Path(setting) if setting else None

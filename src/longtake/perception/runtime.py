@@ -35,19 +35,14 @@ def without_subnormals(model: bytes) -> bytearray:
     """The same ONNX file, its subnormal float weights replaced by zero."""
     rounded = bytearray(model)
     smallest = np.finfo(np.float32).tiny
-    for begin, end in _float_weights(model):
-        weights = np.frombuffer(rounded, "<f4", (end - begin) // 4, begin)
-        weights[np.abs(weights) < smallest] = 0
-    return rounded
-
-
-def _float_weights(model: bytes) -> Iterator[Span]:
-    """Where the raw values of each float tensor are."""
     for _, graph in _fields(model, (0, len(model)), _GRAPH):
         for _, tensor in _fields(model, graph, _INITIALIZER):
-            kinds = [value for value, _ in _fields(model, tensor, _DATA_TYPE)]
-            if kinds == [_FLOAT]:
-                yield from (span for _, span in _fields(model, tensor, _RAW_DATA))
+            if [kind for kind, _ in _fields(model, tensor, _DATA_TYPE)] != [_FLOAT]:
+                continue
+            for _, (begin, end) in _fields(model, tensor, _RAW_DATA):
+                weights = np.frombuffer(rounded, "<f4", (end - begin) // 4, begin)
+                weights[np.abs(weights) < smallest] = 0
+    return rounded
 
 
 def _fields(data: bytes, within: Span, wanted: int) -> Iterator[tuple[int, Span]]:

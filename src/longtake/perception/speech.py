@@ -105,7 +105,8 @@ class MoonshineListener:
         lines: list[Line] = []
         unsupported: list[UnsupportedSpeech] = []
         for stretch in stretches(spoken):
-            certainty = _certainty(stretch)
+            tokens = sum(line.tokens for line in stretch)
+            certainty = sum(line.certainty * line.tokens for line in stretch) / tokens
             if certainty < MIN_CERTAINTY:
                 span = Segment(stretch[0].segment.start, max(line.segment.end for line in stretch))
                 why = f"certainty {certainty:.2f} per token, {MIN_CERTAINTY:.2f} needed"
@@ -297,13 +298,6 @@ def vocabulary(stored: bytes) -> list[bytes]:
     return tokens
 
 
-def _certainty(stretch: Sequence[_Spoken]) -> float:
-    """Mean log-probability per token over several lines; 0 if there are no tokens to judge by."""
-    tokens = sum(line.tokens for line in stretch)
-    total = sum(line.certainty * line.tokens for line in stretch)
-    return total / tokens if tokens else 0.0
-
-
 def pieces(samples: Samples, longest: float = PIECE) -> list[tuple[int, Samples]]:
     """Consecutive pieces of at most ``longest`` seconds, cut where the last quarter is quietest."""
     size, step = int(longest * RATE), RATE // 10
@@ -345,15 +339,18 @@ def open_whisper(model: str) -> WhisperListener:
         raise ModelError(f"whisper {model}", "unavailable", detail) from error
     key = f"faster-whisper:{Path(model).name}"
     if engine.model.device == "cuda":
-        return WhisperListener(engine, f"{key}:batched", BatchedInferencePipeline(engine))
+        # a batch holds stretches of up to 30 seconds; without time stamps a line would be as long
+        # as its stretch
+        options = {"batch_size": 16, "without_timestamps": False}
+        return WhisperListener(BatchedInferencePipeline(engine), f"{key}:batched", **options)
     return WhisperListener(engine, key)
 
 
 class WhisperListener:
-    """A loaded Whisper model, and on a GPU the pipeline that gives it batches."""
+    """A loaded Whisper model, or on a GPU the pipeline that gives it batches."""
 
-    def __init__(self, engine: Any, key: str, batched: Any = None) -> None:
-        self._engine, self._batched = engine, batched
+    def __init__(self, engine: Any, key: str, **options: Any) -> None:
+        self._engine, self._options = engine, options
         self._lock = threading.Lock()
         self.key = key
 
@@ -364,20 +361,11 @@ class WhisperListener:
             return Heard()
         lines = []
         with self._lock:  # segments are decoded while they are iterated
-            for part in self._transcribed(samples):
+            parts, _ = self._engine.transcribe(samples, vad_filter=True, **self._options)
+            for part in parts:
                 check_stop()
                 text = part.text.strip()
                 if text:
                     end = max(part.end, part.start)
                     lines.append(Line(Segment(start + part.start, start + end), text))
         return Heard(tuple(lines))
-
-    def _transcribed(self, samples: Samples) -> Any:
-        """Lines, decoded while they are iterated."""
-        if self._batched is None:
-            return self._engine.transcribe(samples, vad_filter=True)[0]
-        # a batch holds stretches of up to 30 seconds; without time stamps a line would be as long
-        # as its stretch
-        return self._batched.transcribe(
-            samples, vad_filter=True, batch_size=16, without_timestamps=False
-        )[0]

@@ -56,7 +56,9 @@ class TorchImageEncoder:
         self._preparing = torch.cuda.Stream() if self.device == "cuda" else None
         blank = torch.zeros(self._batch, 3, self.pixels.side, self.pixels.side)
         self.dim = int(self._vectors(blank).shape[1])
-        self.key = f"{name}:{_weights_identity(folder)}:{self.pixels.key}:{self._dtype}"
+        weights = " ".join(map(identity, sorted(folder.glob("*.safetensors"))))
+        digest = hashlib.sha256(weights.encode()).hexdigest()[:16]
+        self.key = f"{name}:{digest}:{self.pixels.key}:{self._dtype}"
 
     @property
     def size(self) -> int:
@@ -282,12 +284,6 @@ def _tokenizer(name: str, folder: Path) -> Any:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
         raise ModelError(name, "refused", f"{folder} has no usable tokenizer ({error})") from error
-
-
-def _weights_identity(folder: Path) -> str:
-    files = sorted(folder.glob("*.safetensors"))
-    joined = " ".join(identity(file) for file in files)
-    return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 
 def _json(name: str, file: Path) -> dict[str, Any]:

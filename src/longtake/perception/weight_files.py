@@ -13,7 +13,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,21 +113,8 @@ class _Unpickler(pickle.Unpickler):
         return key, dtype
 
 
-class _Tensor(NamedTuple):
-    storage: tuple[str, str]
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-
-def _rebuild(
-    storage: tuple[str, str],
-    offset: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    *_gradients: Any,
-) -> _Tensor:
-    return _Tensor(storage, offset, shape, strides)
+def _rebuild(storage: Any, offset: Any, shape: Any, strides: Any, *_gradients: Any) -> Any:
+    return storage, offset, shape, strides
 
 
 _ALLOWED: dict[tuple[str, str], Any] = {
@@ -143,7 +130,7 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     with path.open("rb") as file:
         # a magic number, a version, the sizes of C types, the tensors, the keys of the storages
         *_, state, keys = [_Unpickler(file).load() for _ in range(5)]
-        dtypes = dict(tensor.storage for tensor in state.values())
+        dtypes = dict(storage for storage, *_ in state.values())
         values = {}
         for key in keys:
             dtype = np.dtype(dtypes[key])

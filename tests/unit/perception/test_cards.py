@@ -34,21 +34,6 @@ CLIP, SIGLIP, DINO = (
 )
 
 
-@pytest.mark.parametrize("made", CARDS.values(), ids=CARDS)
-def test_every_card_names_its_sources(made):
-    assert made.sources
-    assert made.license
-
-
-def test_the_values_that_change_results_silently():
-    assert (CLIP.dim, SIGLIP.dim, DINO.dim) == (512, 768, 384)
-    assert CLIP.logit_scale == 100
-    assert SIGLIP.logit_scale == pytest.approx(112.669, abs=1e-3)
-    assert (SIGLIP.pixels.fit, CLIP.pixels.fit, DINO.pixels.resize) == ("squash", "crop", 256)
-    assert SIGLIP.text.lowercase
-    assert not CLIP.text.lowercase
-
-
 def test_an_unknown_card_names_the_nearest():
     with pytest.raises(ConfigError, match="siglip2-base-patch16-224"):
         card("siglip2-base-patch16-22")
