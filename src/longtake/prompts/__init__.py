@@ -1,4 +1,4 @@
-"""What models are told: one Markdown file per step, with ``$slots``.
+"""Prompts: one Markdown file per step, with ``$slots``.
 
 Prompts live beside the code that uses them: ``videoagent/predict`` is ``prompts/predict.md`` in the
 package of the method VideoAgent, ``shared/reask`` lies here. A method from another package brings

@@ -47,7 +47,7 @@ def open_container(
 ) -> Iterator[InputContainer]:
     """Open a media file; raises a :class:`MediaError` that says what is wrong with it.
 
-    Without ``payload``, only headers are read of a film that is elsewhere, where they tell enough.
+    Without ``payload``, only the headers of a remote film are read, if its format permits that.
     """
     limits = limits or MediaSettings()
     size = check_plain_file(path)
@@ -254,7 +254,7 @@ _NAMES = """
     aac aiff flac m4a mka mp3 oga ogg opus wav
 """
 SUFFIXES = frozenset(f".{name}" for name in _NAMES.split())
-"""Names of files that are taken for films; a file that is named outright may have any name."""
+"""Suffixes by which films in folders are recognised; a file given by name may have any."""
 
 
 class FoundFile(NamedTuple):

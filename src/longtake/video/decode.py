@@ -40,16 +40,28 @@ from longtake.video.remote import RemotePath
 from longtake.video.tone import is_hdr, tone_mapped
 
 
-def to_pixels(frame: VideoFrame, *, width: int | None, rotation: int, aspect: float) -> Pixels:
-    """Convert a frame to RGB as it is displayed: upright, square pixels, at most ``width`` wide.
+@dataclass(frozen=True)
+class FrameShape:
+    """Size and orientation of the pictures to return."""
+
+    width: int | None = None
+    """Maximum width; smaller films are not enlarged."""
+    rotation: int = 0
+    aspect: float = 1.0
+    frame_bytes: int = 0
+    """Size of one picture, for the memory limit."""
+
+
+def to_pixels(frame: VideoFrame, shape: FrameShape) -> Pixels:
+    """Convert a frame to RGB as it is displayed: upright, with square pixels, within the width.
 
     Of interlaced frames one field is shown, and HDR is mapped to what ordinary screens show.
     """
-    quarter = rotation // 90 % 4
-    square_width = frame.width * aspect
+    quarter = shape.rotation // 90 % 4
+    square_width = frame.width * shape.aspect
     # scaling comes before turning, so a limit on the upright width may apply to the stored height
     upright_width = frame.height if quarter % 2 else square_width
-    scale = min(1.0, width / upright_width) if width else 1.0
+    scale = min(1.0, shape.width / upright_width) if shape.width else 1.0
     rgb = _scaled(frame, max(1, round(square_width * scale)), max(1, round(frame.height * scale)))
     if quarter == 0:
         return rgb
@@ -243,18 +255,6 @@ PENDING_BYTES = 24 * 2**20
 """Decoded pixels of one worker that may wait for the consumer."""
 
 
-@dataclass(frozen=True)
-class FrameShape:
-    """Size and orientation of the pictures to return."""
-
-    width: int | None = None
-    """Maximum width; smaller films are not enlarged."""
-    rotation: int = 0
-    aspect: float = 1.0
-    frame_bytes: int = 0
-    """Size of one picture, for the memory limit."""
-
-
 def workers_for(limits: MediaSettings, *, gpu: bool = False) -> int:
     """Return the number of decoding threads: as configured, or one per usable core, at most 8."""
     if limits.workers:
@@ -311,9 +311,7 @@ def _pictures(
     def convert(skip: bool) -> Iterator[Picture]:
         for position, frame in reader.frames(run, skip=skip):
             try:
-                pixels = to_pixels(
-                    frame, width=shape.width, rotation=shape.rotation, aspect=shape.aspect
-                )
+                pixels = to_pixels(frame, shape)
             except av.error.FFmpegError:
                 # decoded from damaged data, with a format or a size that cannot be converted:
                 # left out, as a picture that cannot be decoded is

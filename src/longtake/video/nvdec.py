@@ -85,7 +85,10 @@ def to_pixels(frame: VideoFrame, *, width: int, height: int) -> Pixels:
     with torch.inference_mode():
         # of interlaced frames, every other line: one field
         lines = 2 if frame.interlaced_frame else 1
-        luma, chroma = (_plane(plane)[::lines] for plane in frame.planes)
+        # without a copy; PyAV rejects the stream that torch.from_dlpack would pass
+        read = torch.utils.dlpack.from_dlpack
+        planes: list[Any] = [read(plane.__dlpack__(stream=None)) for plane in frame.planes]
+        luma, chroma = (plane[::lines] for plane in planes)
         deep = luma.dtype == torch.uint16
         full = frame.color_range == _FULL_RANGE
         y = _resized(luma[None, None].float(), width, height)[0, 0]
@@ -94,14 +97,6 @@ def to_pixels(frame: VideoFrame, *, width: int, height: int) -> Pixels:
         rgb = _rgb(y / scale, u / scale, v / scale, bt709=frame.colorspace == _BT709, full=full)
         pixels: Pixels = rgb.round_().clamp_(0, 255).to(torch.uint8).cpu().numpy()
     return pixels
-
-
-def _plane(plane: Any) -> Any:
-    """A plane as a tensor, without a copy."""
-    import torch
-
-    # PyAV rejects the stream that torch.from_dlpack would pass
-    return torch.utils.dlpack.from_dlpack(plane.__dlpack__(stream=None))
 
 
 def _resized(values: Any, width: int, height: int) -> Any:

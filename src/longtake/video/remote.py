@@ -25,7 +25,7 @@ BLOCK = 2**20
 """Bytes of a request; FFmpeg itself asks for 32 kB at a time."""
 
 
-NO_RANGES = "cannot be read by ranges: the server does not keep to them, or tells no size"
+NO_RANGES = "cannot be read by ranges: the server ignores them or reports no size"
 
 
 def film_path(name: Path | str) -> Path:
@@ -45,7 +45,7 @@ class RemotePath(PosixPath):
         return path
 
     url = ""
-    """As it is opened, with whatever is secret in it; empty for what is derived from it."""
+    """As it is opened, with its secrets; empty for paths that are derived from it."""
 
     if sys.version_info >= (3, 12):
 
@@ -75,7 +75,7 @@ class RemotePath(PosixPath):
         return False
 
     def exists(self, **_: Any) -> bool:
-        """Whether it does is told when it is opened."""
+        """Assumed; opening it shows whether it does."""
         return True
 
     is_file = exists
@@ -83,7 +83,7 @@ class RemotePath(PosixPath):
     def stat(self, **_: Any) -> os.stat_result:
         """The size, and in place of the inode what the server says about the version."""
         system, name = self._system()
-        facts = self._told(lambda: system.info(name))
+        facts = self._guarded(lambda: system.info(name))
         if "html" in str(facts.get("mimetype", "")):
             detail = "is a web page; 'longtake ask --download' fetches its film, if you may"
             raise MediaError(self, "not_a_video", detail)
@@ -96,7 +96,7 @@ class RemotePath(PosixPath):
     def open(self, _mode: str = "rb", *, payload: bool = True) -> RemoteFile:  # type: ignore[override]
         """Open it for reading; without ``payload``, the media data of an MP4 reads as zeros."""
         system, name = self._system()
-        file = self._told(
+        file = self._guarded(
             # a cache that keeps several places, since sound and picture lie apart
             lambda: system.open(name, "rb", block_size=BLOCK, cache_type="blockcache")
         )
@@ -114,11 +114,11 @@ class RemotePath(PosixPath):
             raise MissingExtra("remote", "reading an address without 'ask --download'") from error
         # it warns at every range where it may not ask for the kind of a bucket
         logging.getLogger("gcsfs").setLevel(logging.ERROR)
-        found: tuple[Any, str] = self._told(lambda: fsspec.url_to_fs(self.url))
+        found: tuple[Any, str] = self._guarded(lambda: fsspec.url_to_fs(self.url))
         return found
 
-    def _told(self, act: Callable[[], _T]) -> _T:
-        """The result; what goes wrong is told without the error's text, which holds the address."""
+    def _guarded(self, act: Callable[[], _T]) -> _T:
+        """The result of ``act``; errors are replaced, because their text holds the address."""
         try:
             return act()
         except MediaError:
@@ -153,7 +153,7 @@ class RemoteFile(io.RawIOBase):
             if here < zeros.start:
                 wanted = min(wanted, zeros.start - here)
                 break
-        data: bytes = self._path._told(lambda: self._file.read(wanted))
+        data: bytes = self._path._guarded(lambda: self._file.read(wanted))
         if len(data) != wanted:
             raise MediaError(self._path, "unreadable", "the server sent less than was asked for")
         return data

@@ -17,7 +17,7 @@ from longtake.types import Pixels
 WHITE = 203.0
 """Candelas per square metre of diffuse white in HDR (ITU-R BT.2408)."""
 PEAK = 1000.0 / WHITE
-"""The brightest light that is told apart, 1000 cd/m²: the usual peak of masters, and of HLG."""
+"""The brightest light that is distinguished, 1000 cd/m²: the usual peak of masters and HLG."""
 LINEAR = 0.3
 """Share of white up to which light is not compressed (the default of FFmpeg's tonemap=mobius)."""
 TO_BT709 = np.array(

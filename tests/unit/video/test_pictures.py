@@ -1,7 +1,7 @@
 """Pictures from outside: a few formats, nothing else that Pillow could read."""
 
-import ast
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -36,11 +36,8 @@ def test_other_formats_are_rejected(kind: str, tmp_path: Path) -> None:
 
 def test_nothing_else_in_the_package_opens_pictures() -> None:
     root = Path(longtake.__file__).parent
-    openers = set()
+    openers = []
     for path in root.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        # reading all of the package as Python takes seconds
-        for node in ast.walk(ast.parse(text)) if "Image" in text else ():
-            if isinstance(node, ast.Attribute) and ast.unparse(node).endswith("Image.open"):
-                openers.add(path.relative_to(root).as_posix())
-    assert openers == {"video/pictures.py"}
+        if re.search(r"Image\s*\.\s*open\b", path.read_text(encoding="utf-8")):
+            openers.append(path.relative_to(root).as_posix())
+    assert openers == ["video/pictures.py"]

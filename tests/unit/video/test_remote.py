@@ -166,7 +166,8 @@ def test_a_film_that_is_replaced_is_noticed(server):
         video.at([1.0])
 
 
-def test_commands_take_addresses(server, run, tmp_path, monkeypatch):
+def test_commands_take_addresses(server, run, lend_models, tmp_path, monkeypatch):
+    monkeypatch.setenv("LONGTAKE_CACHE", str(lend_models(tmp_path / "cache")))
     monkeypatch.chdir(tmp_path)
     for words in (("frames", server.url, "--at", "1"), ("clip", server.url, "1", "2")):
         code, out, err = run(*words)
