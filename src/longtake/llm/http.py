@@ -222,25 +222,25 @@ class Endpoint:
         on_chunk: Callable[[bytes], None] | None = None,
     ) -> Response:
         """Send a request and read the response; errors of the HTTP library become ours."""
+        detail = f"{self.host} gave no reply in {limit:.0f} s"
+        late = Unavailable(self.name, detail, out_of_time=is_deadline)
+        broken: Exception | None = None
         with watching(limit) as watch:
             watch.on_chunk = on_chunk
             try:
                 response = self._read(method, path, data, limit, watch)
             except TRANSPORT_ERRORS as error:
-                self._check_watch(watch, limit, is_deadline)
-                raise self._broken(error, limit, is_deadline) from error
-            # without a length, a body that was cut off looks complete
-            self._check_watch(watch, limit, is_deadline)
+                broken = error
+            # checked in any case: without a length, a body that was cut off looks complete
+            if watch.late:
+                raise late from broken
+            if watch.flooded:
+                raise self._too_large() from broken
+            if watch.ended:
+                check_stop()
+            if broken is not None:
+                raise self._broken(broken, late) from broken
             return response
-
-    def _check_watch(self, watch: ExchangeWatch, limit: float, is_deadline: bool) -> None:
-        """Raise the reason if the exchange was ended from this side."""
-        if watch.late:
-            raise self._late(limit, is_deadline)
-        if watch.flooded:
-            raise self._too_large()
-        if watch.ended:
-            check_stop()
 
     def _read(
         self, method: str, path: str, data: bytes, limit: float, watch: ExchangeWatch
@@ -309,16 +309,12 @@ class Endpoint:
     def _too_large(self) -> ModelError:
         return ModelError(self.name, "refused", f"the reply is larger than {MAX_BYTES} bytes")
 
-    def _late(self, limit: float, is_deadline: bool) -> Unavailable:
-        detail = f"{self.host} gave no reply in {limit:.0f} s"
-        return Unavailable(self.name, detail, out_of_time=is_deadline)
-
-    def _broken(self, error: Exception, limit: float, is_deadline: bool) -> Unavailable:
+    def _broken(self, error: Exception, late: Unavailable) -> Unavailable:
         """Our error for one of the HTTP library; its text never holds the key."""
         if isinstance(error, httpcore.ConnectTimeout):
             return Unavailable(self.name, f"{self.host} cannot be reached")
         if isinstance(error, httpcore.TimeoutException):
-            return self._late(limit, is_deadline)
+            return late
         if isinstance(error, httpcore.ConnectError):
             detail = f"{self.host} cannot be reached; is the server running?"
             return Unavailable(self.name, detail)
