@@ -286,15 +286,13 @@ class ModelCatalog:
 
     def check(self, names: Sequence[str]) -> None:
         """Reject models that lack what they need, without opening them."""
-        # models can be built on other models, which are checked as well
-        queue, known = list(names), set[str]()
-        while queue:
-            name = queue.pop()
-            if name not in known:
-                known.add(name)
-                opening = self.opening(name)
-                self.backend(name).check(opening)
-                queue.extend(self.backend(name).needs(opening))
+        checked_names = list(names)
+        # the list grows by the models that a model is built on
+        for name in checked_names:
+            backend, opening = self.backend(name), self.opening(name)
+            backend.check(opening)
+            needed = backend.needs(opening)
+            checked_names += [other for other in needed if other not in checked_names]
 
     def opening(
         self, name: str, describer: FrameDescriber | None = None, channels: Sequence[str] = ()

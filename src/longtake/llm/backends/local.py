@@ -61,8 +61,7 @@ class LocalBackend(HereBackend[LocalEntry]):
     def open(self, model: Opening[LocalEntry]) -> Chat:
         """The model; it is loaded when first asked."""
         entry = model.entry
-        file = weights_file(model.name, entry, model.folder)
-        mmproj = projector_file(model.name, entry, model.folder)
+        file, mmproj = _files(model)
         # the size tells apart two files of one name, without hashing a gigabyte at every start
         revision = f"{_size(file)}|" + (f"{mmproj.name}|{_size(mmproj)}" if mmproj else "")
         card = model.card(
@@ -87,14 +86,18 @@ class LocalBackend(HereBackend[LocalEntry]):
 
     def check(self, model: Opening[LocalEntry]) -> None:
         """Reject weights that are not there or are no weights."""
-        entry = model.entry
-        file = weights_file(model.name, entry, model.folder)
-        _check_files(model.name, file, projector_file(model.name, entry, model.folder))
+        _check_files(model.name, *_files(model))
 
     def state(self, model: Opening[LocalEntry]) -> str:
         """Whether the weights are there."""
-        file = weights_file(model.name, model.entry, model.folder)
+        file, _ = _files(model)
         return "ready" if file.is_file() else f"longtake models pull {model.name}"
+
+
+def _files(model: Opening[LocalEntry]) -> tuple[Path, Path | None]:
+    """Where the model and its projector are, or will be."""
+    known = model.name, model.entry, model.folder
+    return weights_file(*known), projector_file(*known)
 
 
 @dataclass(frozen=True)
