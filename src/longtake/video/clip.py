@@ -155,13 +155,14 @@ def join(
     begins = [sum(each.duration for each in written[:place]) for place in range(len(written))]
     times = [begin + time for begin, shot in zip(begins, shots, strict=True) for time in shot.times]
     rate = Fraction(parts[0][0].info.fps or 25).limit_denominator(1001)
+    has_sound = any(video.info.audio for video, _ in parts)
     with replacing(path) as draft:
         write_film(
             draft,
             _same_size(picture for shot in shots for picture in shot.pictures(width)),
             Encoding(fps=rate, gop=250, options=QUALITY, audio_rate=RATE),
             times=times,
-            sound=_joined([(_sound(shot.video, shot.stretch), shot.stretch) for shot in shots]),
+            sound=np.concatenate([shot.sound() for shot in shots]) if has_sound else None,
         )
     return written
 
@@ -191,6 +192,20 @@ class _Shot:
         for frame in self.video.frames(list(self._moments.values()), width=width):
             yield even(frame.pixels)
 
+    def sound(self) -> NDArray[np.float32]:
+        """Its sound, exactly as long as the stretch; silence where the film has none."""
+        samples = np.zeros(round(self.stretch.duration * RATE), np.float32)
+        video, filled = self.video, 0
+        if video.info.audio:
+            heard = listen(
+                video.path, origin=video.origin, within=self.stretch, limits=video.limits
+            )
+            for sound in heard:
+                piece = sound.samples[: len(samples) - filled]
+                samples[filled : filled + len(piece)] = piece
+                filled += len(piece)
+        return samples
+
 
 def _same_size(pictures: Iterable[Pixels]) -> Iterator[Pixels]:
     """The pictures, fitted into the size of the first."""
@@ -210,22 +225,6 @@ def _fitted(pixels: Pixels, height: int, width: int) -> Pixels:
     top, left = (height - size[0]) // 2, (width - size[1]) // 2
     fitted[top : top + size[0], left : left + size[1]] = scaled.to_ndarray()
     return fitted
-
-
-def _joined(
-    sounds: Sequence[tuple[NDArray[np.float32] | None, Segment]],
-) -> NDArray[np.float32] | None:
-    """Sounds one after another, each as long as its stretch; ``None`` if there are none."""
-    if all(sound is None for sound, _ in sounds):
-        return None
-    pieces = []
-    for sound, stretch in sounds:
-        samples = np.zeros(round(stretch.duration * RATE), np.float32)
-        if sound is not None:
-            heard = sound[: len(samples)]
-            samples[: len(heard)] = heard
-        pieces.append(samples)
-    return np.concatenate(pieces)
 
 
 def clip_bytes(parts: Sequence[tuple[Video, Segment]], *, width: int | None = None) -> bytes:
@@ -255,11 +254,3 @@ def even(pixels: Pixels) -> Pixels:
     rows, columns = pixels.shape[:2]
     # H.264 stores colour for two by two pixels
     return pixels[: max(2, rows - rows % 2), : max(2, columns - columns % 2)]
-
-
-def _sound(video: Video, stretch: Segment) -> NDArray[np.float32] | None:
-    if not video.info.audio:
-        return None
-    heard = listen(video.path, origin=video.origin, within=stretch, limits=video.limits)
-    pieces = [sound.samples for sound in heard]
-    return np.concatenate(pieces) if pieces else None
