@@ -194,10 +194,6 @@ class SpeechRecognizer(Protocol):
         """Transcribe 16 kHz mono float samples; ``start`` is the film time of the first sample."""
 
 
-Fit: TypeAlias = Literal["crop", "squash"]
-Filter: TypeAlias = Literal["bilinear", "bicubic"]
-
-
 @dataclass(frozen=True)
 class Preprocessing:
     """Resize, crop, normalise.
@@ -210,8 +206,8 @@ class Preprocessing:
     resize: int
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
-    filter: Filter = "bicubic"
-    fit: Fit = "crop"
+    filter: Literal["bilinear", "bicubic"] = "bicubic"
+    fit: Literal["crop", "squash"] = "crop"
 
     @property
     def key(self) -> str:

@@ -177,11 +177,9 @@ def test_its_fields_are_trusted_unless_it_says_otherwise() -> None:
 
 
 def test_it_can_be_named_by_its_address() -> None:
-    book = configured(backend=f"{__name__}:Echo", greeting="hey")
-    assert book.open("mine").complete(HELLO, Options()).text == "hey: Hello?"
-    assert (
-        ModelCatalog(Settings()).open("echo/hey").complete(HELLO, Options()).text == "hey: Hello?"
-    )
+    by_address = configured(backend=f"{__name__}:Echo", greeting="hey").open("mine")
+    for chat in (by_address, ModelCatalog(Settings()).open("echo/hey")):
+        assert chat.complete(HELLO, Options()).text == "hey: Hello?"
 
 
 def test_what_is_not_a_backend_is_refused_with_the_reason() -> None:

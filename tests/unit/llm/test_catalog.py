@@ -137,14 +137,6 @@ def test_built_in_keys_are_bound_to_their_host_over_https() -> None:
     assert bound_key("https://api.openai.com.evil.example/v1", []) == ""
 
 
-def test_a_key_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MY_KEY", raising=False)
-    with pytest.raises(ConfigError, match="MY_KEY holds no key"):
-        catalogue(mine=OpenAIEntry(base_url="https://x.example/v1", api_key_env="MY_KEY")).open(
-            "mine"
-        )
-
-
 @pytest.mark.parametrize(
     ("name", "pixels", "tokens"),
     [

@@ -162,11 +162,9 @@ def test_empty_replies_and_failures_are_not_kept(tmp_path: Path) -> None:
 
 def test_a_broken_cache_costs_a_call_and_says_so(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"this is not a database" * 100)
+    chat = Cached(ScriptedChat(["said"]), ReplyStore(tmp_path))
     with listening() as heard:
-        assert (
-            Cached(ScriptedChat(["said"]), ReplyStore(tmp_path)).complete(HELLO, Options()).text
-            == "said"
-        )
+        assert chat.complete(HELLO, Options()).text == "said"
     assert heard.notes("cache_failed")
 
 
@@ -211,12 +209,8 @@ def test_a_trace_holds_what_was_asked_and_answered() -> None:
             chat.complete(HELLO, Options())
     called, failed = heard.of(ChatCalled)
     assert isinstance(called, ChatCalled)
-    assert (called.prompt, called.reply, called.thinking, called.error) == (
-        "m/step",
-        "yes",
-        "hm",
-        None,
-    )
+    said = (called.prompt, called.reply, called.thinking, called.error)
+    assert said == ("m/step", "yes", "hm", None)
     assert called.messages[0]["parts"][1] == {"image": shown.digest, "time": 1.0}
     assert called.usage.frames == 1
     assert heard.pictures == {shown.digest: shown.jpeg}

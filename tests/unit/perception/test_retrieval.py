@@ -73,9 +73,8 @@ def test_an_untrained_head_is_the_pooled_frames_with_the_closest_counted_double(
     frames, texts = rows(4), rows(1)
     closest = frames[int(np.argmax(frames @ texts[0]))]
     expected = float(unit(unit(frames + closest).mean(0)) @ texts[0])
-    assert RetrievalHead(write_head(tmp_path / "h", weights), Encoder()).scores(
-        frames, texts
-    ) == pytest.approx([expected])
+    head = RetrievalHead(write_head(tmp_path / "h", weights), Encoder())
+    assert head.scores(frames, texts) == pytest.approx([expected])
 
 
 def test_order_matters_to_the_head_and_not_to_the_mean(tmp_path, rows):
