@@ -326,8 +326,10 @@ def clean_text(text: str) -> str:
     return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-_OPEN = re.compile(r"<(think|thinking|thought|reasoning)>", re.IGNORECASE)
-_CLOSE = re.compile(r"</(think|thinking|thought|reasoning)>", re.IGNORECASE)
+_TAGS = "(?:think|thinking|thought|reasoning)>"
+_OPEN = re.compile(f"<{_TAGS}", re.IGNORECASE)
+_CLOSE = re.compile(f"</{_TAGS}", re.IGNORECASE)
+_THOUGHT = re.compile(rf"<{_TAGS}(.*?)(?:</{_TAGS}|\Z)", re.IGNORECASE | re.DOTALL)
 
 
 def split_thinking(text: str) -> tuple[str, str]:
@@ -336,19 +338,11 @@ def split_thinking(text: str) -> tuple[str, str]:
     A block that was never closed is all thinking: the answer never came. A closing tag without an
     opening one ends thinking that the chat template began.
     """
-    thoughts: list[str] = []
     opening, closing = _OPEN.search(text), _CLOSE.search(text)
     if closing and (opening is None or closing.start() < opening.start()):
-        thoughts.append(text[: closing.start()])
-        text = text[closing.end() :]
-    answer: list[str] = []
-    while opening := _OPEN.search(text):
-        answer.append(text[: opening.start()])
-        closing = _CLOSE.search(text, opening.end())
-        thoughts.append(text[opening.end() : closing.start() if closing else len(text)])
-        text = text[closing.end() :] if closing else ""
-    answer.append(text)
-    return "\n".join(thought.strip() for thought in thoughts), "".join(answer).strip()
+        text = f"<think>{text}"
+    thoughts = [thought.strip() for thought in _THOUGHT.findall(text)]
+    return "\n".join(thoughts), _THOUGHT.sub("", text).strip()
 
 
 MIN_REPEATS = 4
