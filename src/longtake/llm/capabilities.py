@@ -51,9 +51,8 @@ def why_small(card: Card, *, reading: float | None = None, enforced: bool = True
 
 def parameters(name: str) -> float | None:
     """Billions of parameters, from a model's name: ``qwen2.5-1.5b-instruct`` has 1.5."""
-    sizes = []
-    for number, unit in _SIZE.findall(name):
-        sizes.append(float(number) if unit in "bB" else float(number) / 1000)
+    units = {"b": 1, "m": 1000}
+    sizes = [float(number) / units[unit.lower()] for number, unit in _SIZE.findall(name)]
     # a name with several numbers, such as a mixture's, counts by its largest
     return max(sizes, default=None)
 
@@ -97,9 +96,9 @@ class KnownCapabilities:
     at: float = 0.0
     """When this was last changed."""
 
-
-MEASURED = ("reading", "writing")
-"""Fields that are properties of the model, and are not forgotten with the server's."""
+    def measured(self) -> KnownCapabilities:
+        """What is a property of the model, and not forgotten with what is known of its server."""
+        return KnownCapabilities(reading=self.reading, writing=self.writing)
 
 
 class Capabilities:
@@ -192,9 +191,7 @@ class Capabilities:
     def forget(self) -> None:
         """Forget what the server refused, keeping what was measured of the model."""
         with self._lock:
-            # measurements cost questions, and belong to the model rather than the server
-            kept = {name: getattr(self.known, name) for name in MEASURED}
-            self.known = KnownCapabilities(**kept)
+            self.known = self.known.measured()
             self._changed()
 
     def _changed(self) -> None:
@@ -251,9 +248,7 @@ def _fresh(plain: Any) -> KnownCapabilities:
     # a file of another version may have other fields
     names = {one.name for one in fields(KnownCapabilities)}
     known = KnownCapabilities(**{name: value for name, value in plain.items() if name in names})
-    if not time.time() - known.at < REMEMBERED:
-        return KnownCapabilities(**{name: getattr(known, name) for name in MEASURED})
-    return known
+    return known if time.time() - known.at < REMEMBERED else known.measured()
 
 
 def _read(folder: Path) -> dict[str, Any]:

@@ -335,14 +335,11 @@ PER_MESSAGE = 8
 
 def estimate(text: str) -> int:
     """Estimate the tokens of a text, rather too many than too few."""
+    ascii_count = len(text.encode("ascii", "ignore"))
     single = sum(map(text.count, SINGLE))
-    others = len(text) - single
-    wide = 0.0
-    if not text.isascii():  # counting bytes is much slower
-        ascii_count = sum(map(str.isascii, text))
-        # tokenizers take two to four bytes of UTF-8 for Chinese or Russian
-        wide = (len(text.encode("utf-8", "surrogatepass")) - ascii_count) / 2.0
-        others = ascii_count - single
+    others = ascii_count - single
+    # tokenizers take two to four bytes of UTF-8 for Chinese or Russian
+    wide = (len(text.encode("utf-8", "surrogatepass")) - ascii_count) / 2.0
     return math.ceil(single + others / CHARACTERS_PER_TOKEN + wide)
 
 
