@@ -273,17 +273,14 @@ class Recogniser:
 
 def without_loop(tokens: Sequence[int]) -> list[int]:
     """Tokens of a reply that found no end, without the phrase that it repeated until then."""
-    for length in range(1, len(tokens)):
-        repeated = 0
-        while repeated < len(tokens) - length:
-            at = len(tokens) - 1 - repeated
-            if tokens[at] != tokens[at - length]:
-                break
-            repeated += 1
+    kept = list(tokens)
+    for length in range(1, len(tokens) - 2):
         # a reply that found no end and repeats three tokens goes in circles
-        if repeated >= 3:
-            return list(tokens[: len(tokens) - repeated])
-    return list(tokens)
+        if kept[-3:] == kept[-3 - length : -length]:
+            while len(kept) > length and kept[-1] == kept[-1 - length]:
+                kept.pop()
+            break
+    return kept
 
 
 def vocabulary(stored: bytes) -> list[bytes]:
