@@ -195,7 +195,10 @@ class Retrying(Middleware):
             try:
                 return self.inner.complete(messages, replace(options, deadline=left))
             except Unavailable as error:
-                pause = self._pause(attempt, error.retry_after)
+                # doubling, half of it random, never less than requested
+                grown = min(LONGEST_PAUSE, 2.0 ** (attempt - 1))
+                # jitter spreads the calls that failed together
+                pause = max(error.retry_after or 0.0, grown * random.uniform(0.5, 1))
                 left = self._left(began, options.deadline)
                 too_late = left is not None and pause >= left
                 # a pause beyond the patience or the deadline would only delay the failure
@@ -214,12 +217,6 @@ class Retrying(Middleware):
 
     def _left(self, began: float, deadline: float | None) -> float | None:
         return None if deadline is None else deadline - (self._clock.now() - began)
-
-    def _pause(self, attempt: int, requested: float | None) -> float:
-        """Seconds before the next try: doubling, half of it random, never less than requested."""
-        # jitter spreads the calls that failed together
-        grown = min(LONGEST_PAUSE, 2.0 ** (attempt - 1))
-        return max(requested or 0.0, grown * random.uniform(0.5, 1))
 
     def _final(self, error: Unavailable, attempt: int, pause: float, too_late: bool) -> Unavailable:
         """The error of the last try, which says how often it was tried."""

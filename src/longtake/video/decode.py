@@ -255,15 +255,6 @@ PENDING_BYTES = 24 * 2**20
 """Decoded pixels of one worker that may wait for the consumer."""
 
 
-def workers_for(limits: MediaSettings, *, gpu: bool = False) -> int:
-    """Return the number of decoding threads: as configured, or one per usable core, at most 8."""
-    if limits.workers:
-        return limits.workers
-    if gpu:
-        return nvdec.SESSIONS
-    return min(usable_cores(), 8)
-
-
 def fetch(
     path: Path,
     table: PacketTable,
@@ -275,7 +266,7 @@ def fetch(
     positions = list(positions)
     # opening the decoders of a GPU costs more than a few frames do
     gpu = len(positions) >= 64 and nvdec.on_gpu(limits)
-    cores = workers_for(limits, gpu=gpu)
+    cores = limits.workers or (nvdec.SESSIONS if gpu else min(usable_cores(), 8))
     waiting = max(2, PENDING_BYTES // max(1, shape.frame_bytes))
     runs = plan(table, positions)
     jobs = spans(runs, frames=min(waiting, 16))

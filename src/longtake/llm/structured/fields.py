@@ -78,7 +78,10 @@ def fit_value(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any]) ->
     if "properties" in node:
         return _fit_object(value, node["properties"], schema)
     if isinstance(value, dict):
-        value = _inner_value(value, _LETTER_KEYS if is_letter(node) else _VALUE_KEYS)
+        # {"type": "string", "value": "B"}
+        keys = _LETTER_KEYS if is_letter(node) else _VALUE_KEYS
+        held = [value[key] for key in keys if key in value]
+        value = held[0] if len(held) == 1 else value
     if "enum" in node:
         return _fit_choice(value, node["enum"])
     if kind == "string":
@@ -192,12 +195,6 @@ def _numbered_item(text: str, fields: Mapping[str, Any], schema: Mapping[str, An
         return text
     number = int(match.group(1) or match.group(2))
     return {kinds["integer"]: number, kinds["string"]: match.group(3)}
-
-
-def _inner_value(value: dict[str, Any], keys: Sequence[str]) -> Any:
-    """The value that an object such as ``{"type": "string", "value": "B"}`` holds."""
-    held = [value[key] for key in keys if key in value]
-    return held[0] if len(held) == 1 else value
 
 
 # what models call a letter and a reason, folded
