@@ -1,7 +1,7 @@
 """Methods on a film with a vision model of real size: calls, tokens, seconds, pictures a second.
 
-    python benchmarks/eyes.py TOKENIZER.json [--size 3b|tiny] [--world FOLDER] [--out FILE.json]
-                              [--seconds 600] [--runs METHOD[/SHOW][*N] …]
+    python benchmarks/eyes.py TOKENIZER.json [--size 3b|tiny] [--seconds 600]
+                              [--runs METHOD[/SHOW][*N] …]
 
 The model has the shape of Qwen2.5-VL-3B and random weights, so **its answers mean nothing**; what
 is measured is the way there. It sees each picture and each clip with its own vision encoder, behind
@@ -30,13 +30,13 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 import torch
+from json_server import JsonHandler, serve_in_thread
 from PIL import Image
 from tokenizers import Tokenizer
 from transformers import (
@@ -49,6 +49,7 @@ from transformers import (
 
 from longtake.config import BudgetSettings, MediaSettings, PerceptionSettings, Settings
 from longtake.config.entries import OpenAIEntry
+from longtake.evals.report import table
 from longtake.lab.film import make_world, write_world
 from longtake.llm.budget import Hold, Ledger
 from longtake.runner.assignment import ModelAssignment
@@ -308,36 +309,19 @@ class Writer:
         return None
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(JsonHandler):
     """The protocol."""
 
-    protocol_version = "HTTP/1.1"
+    model, context = "eyes", CONTEXT
     eyes: VisionModel
     turn = threading.Lock()
     looking = 0.0
     """Seconds in which prompts with pictures were read: decoded, seen and read with their words."""
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def send(self, code: int, value: Any) -> None:
-        """Send JSON."""
-        body = json.dumps(value).encode()
-        self.send_response(code)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self) -> None:
-        """The list of models."""
-        card = {"id": "eyes", "object": "model", "max_model_len": CONTEXT}
-        self.send(200, {"object": "list", "data": [card]})
-
-    def do_POST(self) -> None:
+    def post(self, body: dict[str, Any]) -> None:
         """A reply, or what went wrong."""
         try:
-            self.reply(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.reply(body)
         except ConnectionError:  # who asked ran out of time and is gone
             self.close_connection = True
         except Exception as error:  # told to the client and shown here
@@ -382,10 +366,8 @@ class Handler(BaseHTTPRequestHandler):
             message["content"] = self.eyes.tokenizer.decode(writer.out)
         choice = {"index": 0, "message": message}
         usage = {"prompt_tokens": len(ids), "completion_tokens": len(writer.out)}
-        self.send(
-            200, {"choices": [choice | {"finish_reason": "stop"}], "usage": usage, "model": "eyes"}
-        )
-        return None
+        choice["finish_reason"] = "stop"
+        return self.send(200, {"choices": [choice], "usage": usage, "model": "eyes"})
 
 
 class Recorder:
@@ -450,21 +432,18 @@ def measure(
     }
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """The results for the docs."""
-    heads = ["run", "calls (most)", "pictures (most)", "tokens in (most)", "tokens out (most)"]
-    heads += ["seconds", "pictures a second", "prompts over their estimate"]
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    for row in rows:
-        most = row["most"]
-        cells = [row["run"]]
-        for key in ("calls", "pictures", "tokens_in", "tokens_out"):
-            bound = most.get("frames" if key == "pictures" else key)
-            cells.append(f"{row[key]:,} ({'–' if bound is None else format(bound, ',')})")
-        rate = row["pictures"] / max(0.01, row["looking"])
-        cells += [f"{row['seconds']:.1f}", f"{rate:.1f}", str(len(row["prompts_over_estimate"]))]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+HEAD = ("run", "calls (most)", "pictures (most)", "tokens in (most)", "tokens out (most)")
+HEAD += ("seconds", "pictures a second", "prompts over their estimate")
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    """A row of the table for the docs."""
+    cells = [row["run"]]
+    for key in ("calls", "pictures", "tokens_in", "tokens_out"):
+        bound = row["most"].get("frames" if key == "pictures" else key)
+        cells.append(f"{row[key]:,} ({'–' if bound is None else format(bound, ',')})")
+    rate = row["pictures"] / max(0.01, row["looking"])
+    return [*cells, f"{row['seconds']:.1f}", f"{rate:.1f}", str(len(row["prompts_over_estimate"]))]
 
 
 def main() -> None:
@@ -472,10 +451,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tokenizer")
     parser.add_argument("--size", choices=SIZES, default="3b")
-    parser.add_argument("--world", type=Path, help="a folder of 'longtake lab make'")
-    parser.add_argument("--out", type=Path)
     parser.add_argument("--seconds", type=float, default=600, help="for everything together")
-    parser.add_argument("--each", type=float, default=600, help="for one run")
     parser.add_argument("--runs", nargs="+", default=RUNS, metavar="METHOD[/SHOW][*N]")
     args = parser.parse_args()
     started = began = time.perf_counter()
@@ -485,15 +461,11 @@ def main() -> None:
     print(f"{parameters / 1e9:.2f} billion parameters on {device}, transformers", end=" ")
     print(f"{sys.modules['transformers'].__version__}, {time.perf_counter() - began:.1f} s")
     Handler.eyes.warm_up()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("LONGTAKE_CACHE", folder)
-        world = args.world or Path(folder) / "world"
-        if args.world is None:
-            write_world(make_world(1045, FILM_SECONDS // 60), world)
-        url = f"http://127.0.0.1:{server.server_port}/v1"
-        entry = OpenAIEntry(base_url=url, model="eyes", max_tokens=512)
+        world, path = make_world(1045, FILM_SECONDS // 60), Path(folder) / "world"
+        write_world(world, path)
+        entry = OpenAIEntry(base_url=serve_in_thread(Handler), model="eyes", max_tokens=512)
         # neither is installed everywhere, and the model reads what it is shown itself
         perception = PerceptionSettings(reader=False, listener="none")
         settings = Settings(
@@ -503,10 +475,8 @@ def main() -> None:
             media=MediaSettings(device="cpu"),
         )
         session = Session(settings, ModelAssignment(("eyes",), replies=False))
-        film = open_film(world / "film.mp4", settings, subtitles=world / "film.srt")
-        questions = []
-        for asked in json.loads((world / "questions.json").read_text())["questions"]:
-            questions.append(Question(asked["question"], tuple(asked["options"])))
+        film = open_film(path / "film.mp4", settings, subtitles=path / "film.srt")
+        questions = [asked.question for asked in world.questions]
         began = time.perf_counter()
         film.embeddings()
         print(f"film of {film.duration:.0f} s indexed in {time.perf_counter() - began:.1f} s")
@@ -515,11 +485,9 @@ def main() -> None:
             left = args.seconds - (time.perf_counter() - started)
             if left < 5:
                 break
-            rows.append(measure(name, session, film, questions, min(left, args.each)))
+            rows.append(measure(name, session, film, questions, left))
             print(json.dumps(rows[-1]), flush=True)
-            if args.out:
-                args.out.write_text(json.dumps(rows, indent=1))
-        print(table(rows))
+        print(table(HEAD, [cells(row) for row in rows]))
 
 
 recorder = Recorder()

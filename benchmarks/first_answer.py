@@ -8,7 +8,7 @@ cache and with the method ``lookup``, where the checkout has it; then once more,
 question, to see what later answers take. Python keeps compiled modules, as it does for an installed
 package. Unless ``--model`` names another, the model is a server in this process that replies at
 once with the first passage it is shown, so that the time is that of everything else. Weights of
-local models are linked into the empty cache from ``--weights``. The table shows wall time, the
+local models are linked into the empty cache from the usual one. The table shows wall time, the
 answer's state and the number of citations, for this checkout and an earlier one. For the other
 question it also shows the seconds from the start of the process to the passages that are read, to
 the first word of the draft and to the answer: medians of ``--rounds``, in which the sides take
@@ -24,18 +24,18 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from joined_film import repeat
-
-from longtake.config import Settings, cache_folder
+from json_server import JsonHandler, serve_in_thread
+from serve_process import link_models
 
 ROOT = Path(__file__).parent.parent
+LIMIT = 600
+"""Seconds for one answer."""
 WATCH = """
 import sys, time, longtake
 film, question, model, seconds = *sys.argv[1:4], {}
@@ -48,26 +48,18 @@ for kind in ("passages_found", "drafted", "answer"):
 """Prints when the passages, the first word and the answer were there."""
 
 
-class Echo(BaseHTTPRequestHandler):
+class Echo(JsonHandler):
     """A model that answers with the first passage of its prompt."""
 
-    def do_POST(self) -> None:
+    def post(self, body: Any) -> None:
         """Reply to a chat completion."""
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        prompt = json.dumps(request["messages"], ensure_ascii=False)
+        prompt = json.dumps(body["messages"], ensure_ascii=False)
         passage = re.search(r"\[[\d:]+\] \w+: (.*?)(?:\\n|\")", prompt)
         text = passage.group(1) if passage else "not told"
         message = {"role": "assistant", "content": text}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        body = json.dumps({"id": "1", "model": "echo", "choices": [choice], "usage": usage})
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        self.send(200, {"id": "1", "model": "echo", "choices": [choice], "usage": usage})
 
 
 def environment(root: Path, cache: str) -> dict[str, str]:
@@ -88,30 +80,27 @@ def asked(
     command += ["--model", args.model] if args.model else []
     began = time.perf_counter()
     try:
-        done = subprocess.run(
-            command,
-            env=environment(root, cache),
-            capture_output=True,
-            text=True,
-            timeout=args.limit,
-        )
+        output = printed(command, root, cache)
     except subprocess.TimeoutExpired:
         return time.perf_counter() - began, None
+    return time.perf_counter() - began, json.loads(output)
+
+
+def printed(command: list[str], root: Path, cache: str) -> str:
+    """What a command of a checkout prints."""
+    done = subprocess.run(
+        command, env=environment(root, cache), capture_output=True, text=True, timeout=LIMIT
+    )
     if not done.stdout.strip():
         sys.exit(f"{' '.join(command)}: {done.stderr[-500:]}")
-    return time.perf_counter() - began, json.loads(done.stdout)
+    return done.stdout
 
 
 def watched(root: Path, cache: str, film: Path, args: argparse.Namespace) -> list[float]:
     """Seconds to the passages, the first word and the answer of the other question."""
     command = [sys.executable, "-c", WATCH, str(film), args.another, args.model]
     began = time.time()
-    done = subprocess.run(
-        command, env=environment(root, cache), capture_output=True, text=True, timeout=args.limit
-    )
-    if done.returncode:
-        sys.exit(f"{film}: {done.stderr[-500:]}")
-    return [float(line) - began for line in done.stdout.split()]
+    return [float(line) - began for line in printed(command, root, cache).split()]
 
 
 def main() -> None:
@@ -123,16 +112,9 @@ def main() -> None:
     parser.add_argument("--another", default="", help="a question that follows")
     parser.add_argument("--rounds", type=int, default=1, help="how often it is asked")
     parser.add_argument("--model", default="")
-    parser.add_argument(
-        "--weights", type=Path, default=cache_folder(Settings()) / "models", help="GGUF files"
-    )
     parser.add_argument("--before", type=Path, help="an earlier checkout")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds for one answer")
     args = parser.parse_args()
-    if not args.model:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        args.model = f"http://127.0.0.1:{server.server_port}/v1#echo"
+    args.model = args.model or f"{serve_in_thread(Echo)}#echo"
     sides = {"before": args.before} if args.before else {}
     sides["now"] = ROOT
     another = "another: passages, s | first word, s | answer, s"
@@ -145,13 +127,6 @@ def main() -> None:
         compare(films, sides, args)
 
 
-def link(weights: Path, folder: Path) -> None:
-    """Have the files of local models in a cache; downloading them is not what is measured."""
-    folder.mkdir(parents=True)
-    for file in weights.glob("*.gguf"):
-        (folder / file.name).symlink_to(file)
-
-
 def compare(films: list[Path], sides: dict[str, Path], args: argparse.Namespace) -> None:
     """Ask every film of every side, first and again, and then another question in turns."""
     for film in films:
@@ -160,10 +135,10 @@ def compare(films: list[Path], sides: dict[str, Path], args: argparse.Namespace)
         with tempfile.TemporaryDirectory() as folder:
             for side, root in sides.items():
                 cache = Path(folder) / side
-                link(args.weights, cache / "models")
+                link_models(cache)
                 first, answer = asked(root, str(cache), film, args.question, args)
                 again = asked(root, str(cache), film, args.question, args)[0] if answer else 0.0
-                status = answer["status"] if answer else f"none within {args.limit:.0f} s"
+                status = answer["status"] if answer else f"none within {LIMIT} s"
                 cited = len(answer["evidence"]) if answer else 0
                 rows[side] = [film.name, side, f"{first:.1f}", status, cited, f"{again:.1f}"]
             for _ in range(args.rounds if args.another else 0):

@@ -15,11 +15,13 @@ import queue
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
 import torch
 from gguf_engine import Engine, Weights
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from json_server import JsonHandler
+from tokenizers import Tokenizer
 
 STEPS = 6
 """Decoding steps between two looks at the queue."""
@@ -28,16 +30,10 @@ STEPS = 6
 class Job:
     """One request."""
 
-    def __init__(self, ids, most, heat, logprobs, matcher=None) -> None:
-        self.ids, self.most, self.heat, self.logprobs = ids, most, heat, logprobs
-        self.matcher = matcher
-        self.out, self.tops, self.done, self.error, self.stopped = (
-            [],
-            [],
-            threading.Event(),
-            None,
-            False,
-        )
+    def __init__(self, ids, max_tokens, heat, logprobs, matcher) -> None:
+        self.ids, self.max_tokens, self.heat, self.logprobs = ids, max_tokens, heat, logprobs
+        self.matcher, self.done = matcher, threading.Event()
+        self.out, self.tops, self.error, self.stopped = [], [], None, False
 
 
 class Scheduler(threading.Thread):
@@ -86,9 +82,7 @@ class Scheduler(threading.Thread):
             engine = self.engine
             logits = engine.prefill(slots, [job.ids for job in some])
             index = torch.tensor(slots, device=engine.device)
-            heat = torch.tensor(
-                [[job.heat] for job in some], device=engine.device, dtype=torch.float32
-            )
+            heat = torch.tensor([[job.heat] for job in some], device=engine.device)
             engine.heat[index] = heat
             for slot, job in zip(slots, some, strict=True):
                 engine.allow(slot, job.matcher)
@@ -125,7 +119,7 @@ class Scheduler(threading.Thread):
                     job.stopped = job.matcher.is_stopped()
                     self.engine.allow(slot, job.matcher)
             full = len(job.ids) + len(job.out) >= self.engine.context - 1
-            if job.stopped or len(job.out) >= job.most or full:
+            if job.stopped or len(job.out) >= job.max_tokens or full:
                 self.running.pop(slot)
                 self.free.append(slot)
                 self.stat["calls"] += 1
@@ -135,9 +129,8 @@ class Scheduler(threading.Thread):
 
 def prompt_writer(template):
     """A function that writes messages as the model's own template does."""
-    compiled = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(
-        template
-    )
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    compiled = environment.from_string(template)
 
     def write(messages):
         plain = [{**message, "content": text_of(message["content"])} for message in messages]
@@ -160,10 +153,6 @@ def schema_of(body):
     return wanted.get("schema")
 
 
-def no_matcher(_):
-    return None
-
-
 def schema_matcher(tokenizer_file, size, ends):
     """A function that makes the matcher of a request, which knows the tokens that may come next."""
     from llguidance import LLMatcher, LLTokenizer
@@ -180,45 +169,22 @@ def schema_matcher(tokenizer_file, size, ends):
     return matcher
 
 
-def handler(scheduler, tokenizer, write, context, matcher):
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+def handler(scheduler, tokenizer, write, limit, cap, matcher):
+    class Handler(JsonHandler):
+        model, context = "qwen", limit
 
-        def log_message(self, *_):
-            pass
+        def get(self):
+            return scheduler.stat if self.path.endswith("stat") else super().get()
 
-        def send(self, code, value):
-            body = json.dumps(value).encode()
-            self.send_response(code)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_GET(self):
-            card = {"id": "qwen", "object": "model", "max_model_len": context}
-            self.send(
-                200,
-                scheduler.stat
-                if self.path.endswith("stat")
-                else {"object": "list", "data": [card]},
-            )
-
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        def post(self, body):
             ids = tokenizer.encode(write(body["messages"]), add_special_tokens=False).ids
-            most = int(body.get("max_tokens") or body.get("max_completion_tokens") or 400)
-            if len(ids) >= context - 8:
-                message = f"maximum context length is {context} tokens, the prompt has {len(ids)}"
+            wanted = int(body.get("max_tokens") or body.get("max_completion_tokens") or 400)
+            if len(ids) >= limit - 8:
+                message = f"maximum context length is {limit} tokens, the prompt has {len(ids)}"
                 self.send(400, {"error": {"message": message, "code": "context_length_exceeded"}})
                 return
-            job = Job(
-                ids,
-                min(most, CAP),
-                float(body.get("temperature") or 0.0),
-                bool(body.get("logprobs")),
-                matcher(body),
-            )
+            heat, logprobs = float(body.get("temperature") or 0.0), bool(body.get("logprobs"))
+            job = Job(ids, min(wanted, cap), heat, logprobs, matcher(body) if matcher else None)
             scheduler.waiting.put(job)
             job.done.wait()
             if job.error:
@@ -232,25 +198,12 @@ def handler(scheduler, tokenizer, write, context, matcher):
             }
             if job.logprobs:
                 count = int(body.get("top_logprobs") or 0)
-                choice["logprobs"] = {
-                    "content": [entry(tokenizer, *row, count) for row in job.tops]
-                }
-            usage = {
-                "prompt_tokens": len(ids),
-                "completion_tokens": len(job.out),
-                "total_tokens": len(ids) + len(job.out),
-            }
-            self.send(
-                200,
-                {
-                    "id": "x",
-                    "object": "chat.completion",
-                    "created": int(time.time()),
-                    "model": "qwen",
-                    "choices": [choice],
-                    "usage": usage,
-                },
-            )
+                content = [entry(tokenizer, *row, count) for row in job.tops]
+                choice["logprobs"] = {"content": content}
+            usage = {"prompt_tokens": len(ids), "completion_tokens": len(job.out)}
+            usage["total_tokens"] = sum(usage.values())
+            reply = {"id": "x", "object": "chat.completion", "created": int(time.time())}
+            self.send(200, reply | {"model": "qwen", "choices": [choice], "usage": usage})
 
     return Handler
 
@@ -271,7 +224,6 @@ class Server(ThreadingHTTPServer):
 
 
 def main():
-    global CAP
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
     parser.add_argument("tokenizer")
@@ -281,23 +233,18 @@ def main():
     parser.add_argument("--enforce", action="store_true", help="keep replies to their schema")
     parser.add_argument("--cap", type=int, default=300, help="most tokens of a reply")
     args = parser.parse_args()
-    CAP = args.cap
-    from tokenizers import Tokenizer
-
     began = time.time()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer = Tokenizer.from_file(args.tokenizer)
     weights = Weights(args.model, device)
     engine = Engine(weights, args.slots, args.context, device, enforce=args.enforce)
     ends = {tokenizer.token_to_id(name) for name in ("<|im_end|>", "<|endoftext|>")}
-    matcher = no_matcher
-    if args.enforce:
-        matcher = schema_matcher(args.tokenizer, engine.size, ends)
+    matcher = schema_matcher(args.tokenizer, engine.size, ends) if args.enforce else None
     scheduler = Scheduler(engine, ends)
     scheduler.start()
     print(f"serving after {time.time() - began:.1f} s", flush=True)
     write = prompt_writer(weights.template)
-    answering = handler(scheduler, tokenizer, write, args.context, matcher)
+    answering = handler(scheduler, tokenizer, write, args.context, args.cap, matcher)
     Server(("127.0.0.1", args.port), answering).serve_forever()
 
 

@@ -31,10 +31,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from serve_process import Server, cpu_seconds, film_ids, model, resident, serving, start
+from serve_process import (
+    Server,
+    cpu_seconds,
+    film_ids,
+    link_models,
+    model,
+    resident,
+    serving,
+    start,
+)
 from serve_viewers import sse
 
-from longtake.config import Settings, cache_folder
 from longtake.lab.drawing import Painter
 from longtake.lab.film import make_world, write_world
 from longtake.lab.world import make_script
@@ -292,9 +300,7 @@ def ask(clip: str, *questions: str) -> None:
         films, cache = Path(folder) / "films", Path(folder) / "cache"
         films.mkdir()
         film = shutil.copy(clip, films)
-        (cache / "models").mkdir(parents=True)
-        for file in (cache_folder(Settings()) / "models").glob("*.gguf"):
-            (cache / "models" / file.name).symlink_to(file)
+        link_models(cache)
         index = [sys.executable, "-m", "longtake", "index", film]
         subprocess.run(index, env={**os.environ, "LONGTAKE_CACHE": str(cache)}, check=True)
         threads = os.cpu_count() or 1

@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from support.serving import start_server
 
+from longtake.config import Settings, cache_folder
+
 RUNS = 8
 """Runs at once."""
 MODEL = "acuity=0.8"
@@ -67,6 +69,13 @@ def serving(films: Path, cache: Path, name: str, threads: int = 1) -> Iterator[S
     finally:
         process.terminate()
         process.wait(60)
+
+
+def link_models(cache: Path) -> None:
+    """Have the weights of local models in a cache; downloading them is not what is measured."""
+    (cache / "models").mkdir(parents=True)
+    for file in (cache_folder(Settings()) / "models").glob("*.gguf"):
+        (cache / "models" / file.name).symlink_to(file)
 
 
 def film_ids(server: Server) -> dict[str, str]:
