@@ -68,12 +68,21 @@ def main() -> None:
     complete: dict[tuple[str, int], list[Path]] = {group: [] for group in groups}
 
     def work(name: str, method: str, count: int, workers: int) -> None:
-        folder = folder_of(name, method, count, args)
-        done = call("eval", name, method, count, workers, folder, args, end)
+        videos = min(count, args.videos or count)
+        # such as "cheap/nextgqa-60/lookup"
+        folder = args.out / args.plan / f"{name.removesuffix('-captions')}-{videos}" / method
+        evaluation = [name, "--method", method, "--videos", str(videos), "--out", str(folder)]
+        if method == "blind":
+            evaluation.append("--no-verify")  # a check would look at the footage
+        if (folder / "results.jsonl").exists():
+            evaluation.append("--resume")
+        options = ["--data", str(data_folder(name, args)), "--workers", str(min(workers, videos))]
+        done = call("eval", folder, [*evaluation, *options], args, end)
         if method == "blind":
             blind[name, count].set()
         elif done and blind[name, count].wait(max(0.0, end - time.monotonic())):
-            done = call("audit", name, method, count, workers, folder, args, end)
+            runs = [str(folder.parent / "blind"), str(folder)]
+            done = call("audit", folder, [*runs, *options], args, end)
         if done:
             complete[name, count].append(folder)
 
@@ -88,41 +97,19 @@ def main() -> None:
     print(f"{args.plan}: {used:,} tokens in {seconds:.0f} s, {used / seconds:,.0f} a second")
 
 
-def folder_of(name: str, method: str, count: int, args: argparse.Namespace) -> Path:
-    """The run's folder, such as ``cheap/nextgqa-60/lookup``."""
-    number = min(count, args.videos or count)
-    return args.out / args.plan / f"{name.removesuffix('-captions')}-{number}" / method
-
-
 def call(
-    command: str,
-    name: str,
-    method: str,
-    count: int,
-    workers: int,
-    folder: Path,
-    args: argparse.Namespace,
-    end: float,
+    command: str, folder: Path, arguments: list[str], args: argparse.Namespace, end: float
 ) -> bool:
     """Evaluate or audit one run; what it prints goes to a log beside it."""
     left = end - time.monotonic()
     if left < 5:
         return False
     folder.parent.mkdir(parents=True, exist_ok=True)
-    videos = str(min(count, args.videos or count))
-    arguments = {
-        "eval": [name, "--method", method, "--videos", videos, "--out", str(folder)],
-        "audit": [str(folder.parent / "blind"), str(folder)],
-    }[command]
     line = [sys.executable, "-m", "longtake", command, *arguments, "--model", args.model, *BUDGET]
-    line += ["--data", str(data_folder(name, args)), "--workers", str(min(workers, int(videos)))]
-    if method == "blind":
-        line.append("--no-verify")  # a check would look at the footage
-    if command == "eval" and (folder / "results.jsonl").exists():
-        line.append("--resume")
     # many processes share the cores; each would start as many threads as there are
     line += ["--set", "perception.threads=1"]
-    return logged(f"{command} {folder}", line, folder.with_name(f"{method}.{command}.log"), left)
+    log = folder.with_name(f"{folder.name}.{command}.log")
+    return logged(f"{command} {folder}", line, log, left)
 
 
 def write_audit(name: str, folders: list[Path], args: argparse.Namespace) -> None:

@@ -9,8 +9,8 @@ The film and the results stay in ``build/index``: what is finished is not run ag
 side can be run by a command of its own. ``--report`` prints what is known and runs nothing. Delete
 a side's JSON file to measure it again.
 
-This checkout indexes the film with one command, whose JSON has the cost of each part; the earlier
-one runs part by part, so that a run that is killed goes on with the next part.
+This checkout indexes the film with one command, whose JSON has the seconds of each part. The
+earlier one is run part by part.
 
 The naive script is what one would write in an afternoon (``naive_index.py``).
 """
@@ -31,12 +31,11 @@ from typing import Any
 import index_truth
 from joined_film import Placed, distinct, join, timeline
 
+from longtake.evals.report import table
+
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "build" / "index"
 PARTS = ("frames", "speech", "onscreen")
-
-
-# -- the sides
 
 
 def measured(command: Sequence[str], **environment: str) -> tuple[str, dict[str, float]]:
@@ -57,84 +56,66 @@ def measured(command: Sequence[str], **environment: str) -> tuple[str, dict[str,
     }
 
 
-@dataclass
+@dataclass(frozen=True)
 class Side:
-    """One way to index the film, and what is known of it so far."""
+    """One way to index the film; its costs by part and what it found, once it was run."""
 
     name: str
-    film: Path
-    queries: Sequence[str]
-    root: Path
-    """The checkout; the naive script ignores it."""
+    costs: dict[str, dict[str, float]]
+    found: dict[str, Any]
 
-    def __post_init__(self) -> None:
-        self._kept = WORK / f"{self.film.stem}-{self.name}.json"
-        self.result: dict[str, Any] = {"costs": {}, "found": {}}
-        if self._kept.exists():
-            self.result = json.loads(self._kept.read_text())
 
-    def run(self) -> None:
-        """Measure what was not measured before."""
-        if self.name == "naive":
-            if not self.result["found"]:
-                self._naive()
-            return
-        cache = WORK / f"cache-{self.film.stem}-{self.name}"
-        if not self.result["costs"]:
-            shutil.rmtree(cache, ignore_errors=True)
-        if self.name == "now":
-            self._index_at_once(cache)
-        else:
-            for part in PARTS:
-                self._index(part, cache)
-        if not self.result["found"]:
-            self.result["found"] = stored(cache) | {"pictures": self._searched(cache)}
-            self._keep()
-
-    def _keep(self) -> None:
-        self._kept.write_text(json.dumps(self.result))
-
-    def _naive(self) -> None:
+def measured_side(
+    name: str, film: Path, queries: Sequence[str], root: Path, *, report: bool
+) -> Side:
+    """A side as it was measured before, or is now; ``root`` is the checkout that is run."""
+    kept = WORK / f"{film.stem}-{name}.json"
+    if kept.exists():
+        return Side(name, **json.loads(kept.read_text()))
+    if report:
+        return Side(name, {}, {})
+    if name == "naive":
         script = str(Path(__file__).with_name("naive_index.py"))
-        said, cost = measured([sys.executable, script, str(self.film), *self.queries])
-        self.result = json.loads(said)
-        self.result["costs"]["all at once"] = cost
-        self._keep()
+        output, cost = measured([sys.executable, script, str(film), *queries])
+        side = Side(name, **json.loads(output))
+        side.costs["all at once"] = cost
+    else:
+        cache = WORK / f"cache-{film.stem}-{name}"
+        shutil.rmtree(cache, ignore_errors=True)
+        costs = index_at_once(root, cache, film) if name == "now" else {}
+        for part in () if name == "now" else PARTS:
+            _, costs[part] = longtake(root, cache, "index", str(film), "--only", part)
+        side = Side(
+            name, costs, {**stored(cache), "pictures": searched(root, cache, film, queries)}
+        )
+    kept.write_text(json.dumps({"costs": side.costs, "found": side.found}))
+    return side
 
-    def _index_at_once(self, cache: Path) -> None:
-        if self.result["costs"]:
-            return
-        said, cost = longtake(self.root, cache, "index", str(self.film), "--json")
-        layers = {layer["name"]: layer for layer in json.loads(said)["films"][0]["layers"]}
-        for part in PARTS:
-            self.result["costs"][part] = {"seconds": layers[part]["seconds"]}
-        self.result["costs"]["all at once"] = cost
-        self._keep()
 
-    def _index(self, part: str, cache: Path) -> None:
-        if part not in self.result["costs"]:
-            _, cost = longtake(self.root, cache, "index", str(self.film), "--only", part)
-            self.result["costs"][part] = cost
-            self._keep()
+def index_at_once(root: Path, cache: Path, film: Path) -> dict[str, dict[str, float]]:
+    """The costs of one command, which states the seconds of each part."""
+    output, cost = longtake(root, cache, "index", str(film), "--json")
+    layers = {layer["name"]: layer for layer in json.loads(output)["films"][0]["layers"]}
+    costs = {part: {"seconds": layers[part]["seconds"]} for part in PARTS}
+    return {**costs, "all at once": cost}
 
-    def costs(self) -> dict[str, dict[str, float]]:
-        """What each part costs for the whole film, and their sum."""
-        known: dict[str, dict[str, float]] = self.result["costs"]
-        table = {part: known[part] for part in PARTS if part in known}
-        units = set.intersection(*map(set, table.values())) if table else set()
-        together = {unit: sum(cost[unit] for cost in table.values()) for unit in units}
-        table["sum of the parts"] = together
-        if "all at once" in known:
-            table["all at once"] = known["all at once"]
-        return table
 
-    def _searched(self, cache: Path) -> dict[str, list[float]]:
-        times = {}
-        for query in self.queries:
-            said, _ = longtake(self.root, cache, "search", str(self.film), query, "--json")
-            hits = json.loads(said)["films"][0]["hits"]
-            times[query] = [hit["time"] for hit in hits if "image" in hit["sources"]]
-        return times
+def searched(root: Path, cache: Path, film: Path, queries: Sequence[str]) -> dict[str, list[float]]:
+    """The moments of each picture that is searched for."""
+    times = {}
+    for query in queries:
+        output, _ = longtake(root, cache, "search", str(film), query, "--json")
+        hits = json.loads(output)["films"][0]["hits"]
+        times[query] = [hit["time"] for hit in hits if "image" in hit["sources"]]
+    return times
+
+
+def with_sum(costs: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """The costs of each part, their sum, and the cost of all parts at once."""
+    parts = {part: costs[part] for part in PARTS if part in costs}
+    units = set.intersection(*map(set, parts.values())) if parts else set()
+    total = {unit: sum(cost[unit] for cost in parts.values()) for unit in units}
+    return {**parts, "sum of the parts": total, **costs}
 
 
 def longtake(root: Path, cache: Path, *arguments: str) -> tuple[str, dict[str, float]]:
@@ -159,40 +140,32 @@ def stored(cache: Path) -> dict[str, Any]:
     return lines
 
 
-# -- the tables
-
-
-def report(sides: Sequence[Side], placed: Sequence[Placed], threads: int) -> None:
+def report(sides: Sequence[Side], placed: Sequence[Placed], cores: int) -> None:
     """Print what each side cost and found."""
     minutes = placed[-1].end / 60
-    print(f"\n{minutes:.1f} minutes of film, {len(placed)} clips, {threads} cores;", end=" ")
+    print(f"\n{minutes:.1f} minutes of film, {len(placed)} clips, {cores} cores;", end=" ")
     print(f"{distinct(placed) / 60:.1f} minutes are distinct\n")
-    print("| side | part | wall s | CPU s | CPU s per minute of film | peak MB |")
-    print("|---|---|---|---|---|---|")
+    costs, finds = [], []
     for side in sides:
-        for part, cost in side.costs().items():
-            print(_row(side, part, cost, minutes))
-    print("\n| side | spoken phrases | on-screen words | pictures in the first 5 | missed |")
-    print("|---|---|---|---|---|")
-    for side in sides:
-        print(_found(side, placed))
-
-
-def _row(side: Side, part: str, cost: dict[str, float], minutes: float) -> str:
-    peak = f"{cost['megabytes']:.0f}" if "megabytes" in cost else ""
-    # parts that are indexed together share a process
-    cpu = f"{cost['cpu']:.0f} | {cost['cpu'] / minutes:.1f}" if "cpu" in cost else " | "
-    figures = f"{cost['seconds']:.0f} | {cpu}"
-    return f"| {side.name} | {part} | {figures} | {peak} |"
-
-
-def _found(side: Side, placed: Sequence[Placed]) -> str:
-    if not side.result["found"]:
-        return f"| {side.name} | not finished | | | |"
-    found = index_truth.recall(side.result["found"], placed)
-    cells = [f"{right} of {wanted}" for right, wanted, _ in found.values()]
-    missed = ", ".join(text for *_, texts in found.values() for text in texts)
-    return f"| {side.name} | {' | '.join(cells)} | {missed or 'none'} |"
+        if not side.found:
+            finds.append([side.name, "not finished", "", "", ""])
+            continue
+        for part, cost in with_sum(side.costs).items():
+            # parts that are indexed together share a process
+            cpu = (
+                [f"{cost['cpu']:.0f}", f"{cost['cpu'] / minutes:.1f}"]
+                if "cpu" in cost
+                else ["", ""]
+            )
+            peak = f"{cost['megabytes']:.0f}" if "megabytes" in cost else ""
+            costs.append([side.name, part, f"{cost['seconds']:.0f}", *cpu, peak])
+        found = index_truth.recall(side.found, placed)
+        missed = ", ".join(text for *_, texts in found.values() for text in texts)
+        counts = [f"{right} of {wanted}" for right, wanted, _ in found.values()]
+        finds.append([side.name, *counts, missed or "none"])
+    print(table(("side", "part", "wall s", "CPU s", "CPU s per minute of film", "peak MB"), costs))
+    head = ("side", "spoken phrases", "on-screen words", "pictures in the first 5", "missed")
+    print("\n" + table(head, finds))
 
 
 def main() -> None:
@@ -213,10 +186,8 @@ def main() -> None:
     queries = index_truth.queries(placed)
     sides = []
     for name in names:
-        side = Side(name, film, queries, args.before if name == "before" else ROOT)
-        if not args.report:
-            side.run()
-        sides.append(side)
+        root = args.before if name == "before" else ROOT
+        sides.append(measured_side(name, film, queries, root, report=args.report))
     report(sides, placed, len(os.sched_getaffinity(0)))
 
 

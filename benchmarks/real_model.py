@@ -23,38 +23,34 @@ from typing import Any
 
 from longtake.algorithms.scope import scope
 from longtake.evals import benchmarks
+from longtake.evals.report import table
 from longtake.evals.scoring import measure_citations
 from longtake.types import Segment
 
 ROOT = Path(__file__).parents[1]
-METHODS = ("uniform", "videoagent", "videodetective", "symphony", "a4vl", "lvagent", "lookup")
+MEASURES = ("mIoU", "mIoP", "Acc@GQA")
+METHODS = ("uniform", "videoagent", "videodetective", "symphony", "a4vl", "lvagent")
+METHODS += ("lookup", "auto")
 UNCHECKED = ["--no-verify"]
 FRAMES = [*UNCHECKED, "--set", "uniform.frames=5"]
 LEAN = ["--set", "lookup.max_passages=2"]
 EVERY = ["--set", "auto.every_stage=true"]  # for longtake calibrate
-RUNS: dict[str, tuple[str, str, list[str]]] = {
-    "nextqa/blind": ("nextqa-captions", "blind", UNCHECKED),
-    "nextqa/uniform": ("nextqa-captions", "uniform", FRAMES),
-    "nextqa/videoagent": ("nextqa-captions", "videoagent", UNCHECKED),
-    "nextqa/lookup": ("nextqa-captions", "lookup", []),
-    "nextqa/lookup-lean": ("nextqa-captions", "lookup", LEAN),
-    "nextqa/auto": ("nextqa-captions", "auto", []),
-    "nextqa/auto-lean": ("nextqa-captions", "auto", LEAN),
-    "egoschema/blind": ("egoschema-captions", "blind", UNCHECKED),
-    "egoschema/uniform": ("egoschema-captions", "uniform", FRAMES),
-    "egoschema/videoagent": ("egoschema-captions", "videoagent", UNCHECKED),
-    "egoschema/lookup": ("egoschema-captions", "lookup", []),
-    "egoschema/lookup-lean": ("egoschema-captions", "lookup", LEAN),
-    "egoschema/auto": ("egoschema-captions", "auto", []),
-    "egoschema/auto-lean": ("egoschema-captions", "auto", LEAN),
-    "nextgqa/auto": ("nextgqa-captions", "auto", []),
-    "nextqa/every-stage": ("nextqa-captions", "auto", EVERY),
-    "egoschema/every-stage": ("egoschema-captions", "auto", EVERY),
-    "meetings/every-stage": ("meetings", "auto", EVERY),
-}
+RUNS: dict[str, tuple[str, str, list[str]]] = {}
+for name in ("nextqa", "egoschema"):
+    RUNS |= {
+        f"{name}/blind": (f"{name}-captions", "blind", UNCHECKED),
+        f"{name}/uniform": (f"{name}-captions", "uniform", FRAMES),
+        f"{name}/videoagent": (f"{name}-captions", "videoagent", UNCHECKED),
+        f"{name}/lookup": (f"{name}-captions", "lookup", []),
+        f"{name}/lookup-lean": (f"{name}-captions", "lookup", LEAN),
+        f"{name}/auto": (f"{name}-captions", "auto", []),
+        f"{name}/auto-lean": (f"{name}-captions", "auto", LEAN),
+        f"{name}/every-stage": (f"{name}-captions", "auto", EVERY),
+    }
+RUNS["meetings/every-stage"] = ("meetings", "auto", EVERY)
 for method in METHODS:
     RUNS[f"nextgqa/{method}"] = ("nextgqa-captions", method, [])
-    if method != "lookup":  # which is nothing without its evidence
+    if method not in ("lookup", "auto"):  # which are nothing without their evidence
         RUNS[f"nextgqa/{method}-unverified"] = ("nextgqa-captions", method, UNCHECKED)
 
 
@@ -78,11 +74,8 @@ def main() -> None:
     if not args.page_only:
         with ThreadPoolExecutor(args.parallel) as pool:
             list(pool.map(lambda name: evaluate(name, args), args.runs))
-    heads = ["run", "questions", "accuracy (95 %)", "letters (%)", "tokens", "calls"]
-    heads += ["precision", "mIoU", "mIoP", "Acc@GQA"]
-    print(f"\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    for name in args.runs:
-        print(row(name, args), flush=True)
+    heads = ("run", "questions", "accuracy (95 %)", "letters (%)", "tokens", "calls")
+    print("\n" + table((*heads, "precision", *MEASURES), [row(name, args) for name in args.runs]))
     grounded = [name for name in args.runs if name.startswith("nextgqa/")]
     if grounded:
         print_by_part(grounded, args)
@@ -103,8 +96,7 @@ def print_by_part(names: Sequence[str], args: argparse.Namespace) -> None:
         key: scope(item.asked.question.text, lengths[item.asked.video])
         for key, item in items.items()
     }
-    heads = "| run | questions | mIoU | mIoP | Acc@GQA |"
-    print(f"\n{heads}\n|{'---|' * 5}")
+    lines = []
     for name in [*names, "named part"]:
         file = args.out / (names[0] if name == "named part" else name) / "results.jsonl"
         rows = {row["id"]: row for row in map(json.loads, file.read_text().splitlines())}
@@ -121,8 +113,9 @@ def print_by_part(names: Sequence[str], args: argparse.Namespace) -> None:
             chosen = [items[key] for key in keys]
             right = [rows[key].get("choice") == items[key].label for key in keys]
             measured = measure_citations(chosen, [rows[key] for key in keys], right)
-            cells = citations(asdict(measured))[1:] if measured else []
-            print(f"| {name}, {title} | {len(keys)} | {' | '.join(cells)} |")
+            cells = citations(asdict(measured) if measured else None)[1:]
+            lines.append([f"{name}, {title}", str(len(keys)), *cells])
+    print("\n" + table(("run", "questions", *MEASURES), lines))
 
 
 def evaluate(name: str, args: argparse.Namespace) -> None:
@@ -170,31 +163,26 @@ def data_folder(benchmark: str, args: argparse.Namespace) -> Path:
     return joined
 
 
-def row(name: str, args: argparse.Namespace) -> str:
+def row(name: str, args: argparse.Namespace) -> list[str]:
     """One line of the table, from the report of a run."""
     out, data = args.out / name, data_folder(RUNS[name][0], args)
     command = [sys.executable, "-m", "longtake", "report", str(out), "--data", str(data), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        return f"| {name} | {(done.stderr.splitlines() or ['no report'])[-1]} |"
+        return [name, (done.stderr.splitlines() or ["no report"])[-1]]
     report = json.loads(done.stdout)["reports"][0]
     rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     letters = Counter(result.get("choice") or "–" for result in rows)  # failed ones have none
-    cells = [
+    right = {key: 100 * value for key, value in report["accuracy"].items()}
+    return [
         name,
         str(len(rows)),
-        interval(report["accuracy"]),
+        f"{right['value']:.1f} [{right['low']:.1f}, {right['high']:.1f}]",
         " ".join(f"{k} {100 * n / len(rows):.0f}" for k, n in sorted(letters.items())),
         f"{report['means']['tokens_in'] + report['means']['tokens_out']:.0f}",
         f"{report['means']['calls']:.1f}",
         *citations(report.get("citations")),
     ]
-    return f"| {' | '.join(cells)} |"
-
-
-def interval(value: dict[str, float]) -> str:
-    """An accuracy in per cent with its interval."""
-    return f"{100 * value['value']:.1f} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
 
 
 def citations(values: dict[str, Any] | None) -> list[str]:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from longtake.algorithms import sampling
+from longtake.evals.report import table
 from longtake.evals.scoring import paired
 from longtake.lab import vocabulary as v
 from longtake.lab.drawing import Painter
@@ -65,32 +66,28 @@ def main() -> None:
     """Train, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--worlds", type=int, nargs=3, default=(50, 50, 20))
-    parser.add_argument("--minutes", type=int, default=20)
-    parser.add_argument("--pretrain", type=int, default=600, help="steps of the encoder")
-    parser.add_argument("--batch", type=int, default=512, help="frames per step of the encoder")
-    parser.add_argument("--epochs", type=int, default=Schedule.epochs)
-    parser.add_argument("--rates", type=float, nargs="+", default=[0.0, 1e-7])
-    parser.add_argument("--processes", type=int, default=16)
     parser.add_argument("--tiny", action="store_true")
     args = parser.parse_args()
+    worlds, minutes, steps, batch = (50, 50, 20), 20, 600, 512
+    epochs, processes = Schedule.epochs, 16
     if args.tiny:
-        args.worlds, args.minutes, args.pretrain, args.batch = (1, 1, 1), 8, 4, 16
-        args.epochs, args.processes = 1, 2
+        worlds, minutes, steps, batch = (1, 1, 1), 8, 4, 16
+        epochs, processes = 1, 2
     args.out.mkdir(parents=True, exist_ok=True)
     clock = Clock()
-    films = paint(args.worlds, args.minutes, args.processes)
+    films = paint(worlds, minutes, processes)
     clock.tell("painted", sum(len(film.pixels) for part in films for film in part), "frames")
     device = device_of("auto")
-    losses = pretrain(films[0], args.out / "clip", args.pretrain, args.batch, device)
+    losses = pretrain(films[0], args.out / "clip", steps, batch, device)
     clock.tell("encoder trained, loss", f"{losses[0]:.2f} to {losses[-1]:.2f}")
     encoder = TorchImageTextEncoder(args.out / "clip", name="lab-clip")
     train, test = (pairs_of(films[part], encoder, STRIDES[part]) for part in (1, 2))
     clock.tell("clips", len(train), "to train on,", len(test), "held out")
     results = []
-    for epochs, rate in ((0, 0.0), *((args.epochs, rate) for rate in args.rates)):
-        results.append(run(train, test, encoder, epochs, rate, args.out, device))
-        clock.tell(epochs, "epochs, encoder rate", rate)
+    # without training, with the encoder as it is, and with the encoder at the paper's rate
+    for count, rate in ((0, 0.0), (epochs, 0.0), (epochs, 1e-7)):
+        results.append(run(train, test, encoder, count, rate, args.out, device))
+        clock.tell(count, "epochs, encoder rate", rate)
         report(results, test)
     clock.tell("done")
 
@@ -324,13 +321,13 @@ def report(results: Sequence[dict[str, Any]], test: Pairs) -> None:
             rows[f"mean pooling, encoder at {each['rate']:g}"] = each["pooled after"]
         trained = f"encoder at {each['rate']:g}" if each["rate"] else "encoder as it is"
         rows[f"head, {trained}" if each["epochs"] else "head, untrained"] = each["head"]
-    base = rows["mean pooling"]
-    print("| | recall@1 | @5 | @10 | lead at 1 (95 %) |\n|---|---|---|---|---|")
+    base = found(rows["mean pooling"])
+    lines = []
     for name, scores in rows.items():
-        gap = paired(found(scores), found(base), test.videos.tolist())
+        gap = paired(found(scores), base, test.videos.tolist())
         lead = f"{100 * gap.value:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}]"
-        shares = " | ".join(f"{100 * share:.1f}" for share in recalls(scores).values())
-        print(f"| {name} | {shares} | {lead} |", flush=True)
+        lines.append([name, *(f"{100 * each:.1f}" for each in recalls(scores).values()), lead])
+    print(table(("", "recall@1", "@5", "@10", "lead at 1 (95 %)"), lines), flush=True)
 
 
 def found(scores: NDArray[np.floating]) -> NDArray[np.floating]:
