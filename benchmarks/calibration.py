@@ -115,12 +115,6 @@ def judging(values):
         print(f"judging {value}: right by exit round {shares}", flush=True)
 
 
-def tenths(values):
-    """The medians of ten equal parts of the values, and the same in whole seconds."""
-    found = np.percentile(values, range(5, 100, 10))
-    return " ".join(f"{v:.1f}" for v in found), tuple(int(v + 0.5) for v in found)
-
-
 def gaps(spans):
     """The seconds between stretches that one or more of the spans cover."""
     found, until = [], None
@@ -132,9 +126,10 @@ def gaps(spans):
 
 
 def report(name, values):
-    """One row: how many values, their tenths, and the tenths in whole seconds."""
-    as_measured, whole = tenths(values)
-    print(f"{name}: {len(values)}, {as_measured} → {whole}")
+    """One row: how many values, the medians of ten equal parts, the same in whole seconds."""
+    medians = np.percentile(values, range(5, 100, 10))
+    as_measured = " ".join(f"{v:.1f}" for v in medians)
+    print(f"{name}: {len(values)}, {as_measured} → {tuple(int(v + 0.5) for v in medians)}")
 
 
 def events(folder):
@@ -208,8 +203,10 @@ def main() -> None:
         lines(options.data)
     elif options.what == "dilution":
         dilution()
+    elif options.what == "grading":
+        grading(options.values)
     else:
-        {"grading": grading, "judging": judging}[options.what](options.values)
+        judging(options.values)
 
 
 if __name__ == "__main__":

@@ -58,13 +58,12 @@ def run(pool: WorkerPool[Wait], tasks: list[Wait]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--on", default="processes")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     chosen = parser.parse_args()
     where = parse_backend(chosen.on)
     empty = [Wait(str(number), 0.0) for number in range(EMPTY)]
     waiting = [Wait(str(number), LATENCY) for number in range(TASKS)]
     alone = 0.0
-    for workers in chosen.workers:
+    for workers in (1, 2, 4):
         with where.open(workers) as engine:
             overheads = [seconds(engine, empty, workers) / EMPTY for _ in range(3)]
             took = seconds(engine, waiting, workers)

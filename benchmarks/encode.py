@@ -10,6 +10,7 @@ import argparse
 import os
 import tempfile
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from longtake.perception.encoders import BuiltIns, open_image_text_encoder
 from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
 from longtake.perception.runtime import Compute
+from longtake.video.clip import Encoding, write_film
 from longtake.video.video import Video
 
 
@@ -32,15 +34,12 @@ def best(act, runs=3):
     return min(took)
 
 
-def drawn_film(path, seconds=120, fps=24):
-    from fractions import Fraction
-
-    from longtake.video.clip import Encoding, write_film
-
+def drawn_film(path):
+    """Two minutes of moving noise."""
     random = np.random.default_rng(0)
     ground = random.integers(0, 255, (90, 160, 3), dtype=np.uint8).repeat(8, 0).repeat(8, 1)
-    pictures = (np.roll(ground, 7 * number, axis=1) for number in range(seconds * fps))
-    write_film(path, pictures, Encoding(fps=Fraction(fps), gop=48))
+    pictures = (np.roll(ground, 7 * number, axis=1) for number in range(120 * 24))
+    write_film(path, pictures, Encoding(fps=Fraction(24), gop=48))
 
 
 def rates(cache, frames, compute):

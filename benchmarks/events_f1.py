@@ -25,31 +25,20 @@ FIRST_SEED = 1000
 
 def detect(path: str) -> None:
     """Print every cut of both detectors as (second, strength); runs in the peers' Python."""
-    from scenedetect import (
-        AdaptiveDetector,
-        ContentDetector,
-        SceneManager,
-        StatsManager,
-        open_video,
-    )
+    import scenedetect
 
     cuts = {}
     # the default minimum of 15 frames is long at a low frame rate, so use one second
-    second = round(open_video(path).frame_rate)
-    for name, detector in (
-        ("ContentDetector", ContentDetector(min_scene_len=second)),
-        ("AdaptiveDetector", AdaptiveDetector(min_scene_len=second)),
-    ):
-        stats = StatsManager()
-        manager = SceneManager(stats)
-        manager.add_detector(detector)
-        manager.detect_scenes(open_video(path))
-        starts = [scene[0] for scene in manager.get_scene_list()][1:]
-        strengths = [
-            stats.get_metrics(start.frame_num, ["content_val"])[0] or 0.0 for start in starts
-        ]
-        seconds = [start.seconds for start in starts]
-        cuts[name] = list(zip(seconds, strengths, strict=True))
+    second = round(scenedetect.open_video(path).frame_rate)
+    for name in ("ContentDetector", "AdaptiveDetector"):
+        stats = scenedetect.StatsManager()
+        manager = scenedetect.SceneManager(stats)
+        manager.add_detector(getattr(scenedetect, name)(min_scene_len=second))
+        manager.detect_scenes(scenedetect.open_video(path))
+        cuts[name] = []
+        for start, _ in manager.get_scene_list()[1:]:
+            strength = stats.get_metrics(start.frame_num, ["content_val"])[0]
+            cuts[name].append((start.seconds, strength or 0.0))
     print(json.dumps(cuts))
 
 
@@ -102,9 +91,7 @@ def one(python: str, minutes: int, seed: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--films", type=int, default=10)
     parser.add_argument("--minutes", type=int, nargs="+", default=[3, 20, 60])
     options = parser.parse_args()

@@ -89,17 +89,46 @@ def column(item: LabelledQuestion) -> dict[str, object]:
     return {**kind, "description": question.text}
 
 
+def in_lab(options: dict[str, str], acuity: str) -> None:
+    """Extract from laboratory films, and print the cells that are wrong and the counts."""
+    benchmark = lab.load(Path(), options)
+    films: dict[str, list[LabelledQuestion]] = defaultdict(list)
+    for item in benchmark.items:
+        films[item.asked.video].append(item)
+    session = Session(Settings(), ModelAssignment((f"lab/acuity={acuity}",)))
+    counts = Counter[str]()
+    for video, items in films.items():
+        columns = {f"column{number}": column(item) for number, item in enumerate(items)}
+        schema = read_schema({"type": "object", "properties": columns})
+        table = extract(benchmark.source.footage(video), schema, session, "auto")
+        for item, cell in zip(items, table.rows[0].values(), strict=True):
+            question = item.asked.question
+            right = item.label
+            if question.options:
+                right = question.options[question.letters.index(item.label)]
+            counts["cells"] += 1
+            if cell.value is None or cell.evidence is None:
+                counts["null"] += 1
+                continue
+            counts["right" if cell.value == right else "wrong"] += 1
+            if cell.value != right:
+                cited = f"{cell.evidence.source} {cell.evidence.text!r}"
+                print(f"{video} {question.text} {cell.value!r}, not {right!r} | {cited}")
+            start = cell.evidence.segment.start
+            near = any(each.start - NEAR <= start <= each.end + NEAR for each in item.evidence)
+            counts["cited in the evidence"] += near
+    print(", ".join(f"{name} {count}" for name, count in counts.items()))
+
+
 def main() -> None:
     """Print the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, default in (("seeds", "10-12"), ("minutes", "20"), ("questions", "20")):
         parser.add_argument(f"--{name}", default=default)
     parser.add_argument("--acuity", default="0.8")
-    parser.add_argument("--method", default="auto")
     parser.add_argument("--meetings", type=Path)
     parser.add_argument("--model", default="local/qwen2.5-1.5b")
     parser.add_argument("--out", type=Path, default=Path("cells.jsonl"))
-    parser.add_argument("--only", nargs="*", help="meetings; all if none is named")
     parser.add_argument("--parallel", type=int, default=1)
     parser.add_argument("--columns", choices=COLUMNS, default="first", help="of meetings")
     parser.add_argument("--read", type=Path)
@@ -114,40 +143,11 @@ def main() -> None:
             given.out.open("w", encoding="utf-8") as file,
             ProcessPoolExecutor(given.parallel) as pool,
         ):
-            for tables in pool.map(work, given.only or names):
+            for tables in pool.map(work, names):
                 file.writelines(f"{json.dumps(table)}\n" for table in tables)
                 file.flush()
         return
-    options = {name: getattr(given, name) for name in ("seeds", "minutes", "questions")}
-    benchmark = lab.load(Path(), options)
-    films: dict[str, list[LabelledQuestion]] = defaultdict(list)
-    for item in benchmark.items:
-        films[item.asked.video].append(item)
-    counts = Counter[str]()
-    for video, items in films.items():
-        columns = {f"column{number}": column(item) for number, item in enumerate(items)}
-        schema = read_schema({"type": "object", "properties": columns})
-        session = Session(Settings(), ModelAssignment((f"lab/acuity={given.acuity}",)))
-        table = extract(benchmark.source.footage(video), schema, session, given.method)
-        for item, cell in zip(items, table.rows[0].values(), strict=True):
-            question = item.asked.question
-            right = item.label
-            if question.options:
-                right = question.options[question.letters.index(item.label)]
-            counts["cells"] += 1
-            if cell.value is None or cell.evidence is None:
-                counts["null"] += 1
-                continue
-            counts["right" if cell.value == right else "wrong"] += 1
-            if cell.value != right:
-                cited = f"{cell.evidence.source} {cell.evidence.text!r}"
-                print(
-                    f"{video} {question.text} {cell.value!r}, not {right!r} | {cited}", flush=True
-                )
-            start = cell.evidence.segment.start
-            near = any(each.start - NEAR <= start <= each.end + NEAR for each in item.evidence)
-            counts["cited in the evidence"] += near
-    print(", ".join(f"{name} {count}" for name, count in counts.items()))
+    in_lab({name: getattr(given, name) for name in ("seeds", "minutes", "questions")}, given.acuity)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import numpy as np
 import longtake
 from longtake.evals.report import table
 from longtake.video.clip import Encoding, write_film
+from longtake.video.subtitles import srt
 
 SECONDS = 240
 NAMES = ("Brenner", "Hollis", "Okafor", "Lindqvist", "Moreau", "Castellan")
@@ -134,10 +135,8 @@ def make(case: Case, folder: Path) -> Path:
         shade = random.Random(case.name).choices(range(60, 200), k=3)
         picture = np.full((32, 48, 3), shade, np.uint8)
         write_film(film, (picture for _ in range(SECONDS)), Encoding(fps=Fraction(1)))
-    cues = []
-    for number, (start, text) in enumerate(sorted(case.lines.items()), start=1):
-        cues.append(f"{number}\n{_stamp(start)} --> {_stamp(start + 2)}\n{text}\n")
-    film.with_suffix(".srt").write_text("\n".join(cues), encoding="utf-8")
+    cues = [(start, start + 2, text) for start, text in sorted(case.lines.items())]
+    film.with_suffix(".srt").write_text(srt(cues), encoding="utf-8")
     return film
 
 
@@ -168,60 +167,41 @@ def tells_both(row: dict[str, Any]) -> bool:
     return all(value.lower() in told and value.lower() in cited for value in row["values"])
 
 
-def contradicts_citation(row: dict[str, Any]) -> bool:
-    """Whether the cited lines hold another value of the film and not the answer's."""
-    held = [value.lower() for value in row["values"] if value.lower() in given(row)]
-    cited = " ".join(each["text"] for each in row["answer"]["evidence"]).lower()
-    return bool(cited and held) and not any(value in cited for value in held)
-
-
 def summary(rows: list[dict[str, Any]]) -> str:
     """One line per method and form of question."""
+    groups: dict[tuple[str, bool], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["method"], row["open"]), []).append(row)
     lines = []
-    for method in dict.fromkeys(row["method"] for row in rows):
-        for is_open in (False, True):
-            mine = [row for row in rows if (row["method"], row["open"]) == (method, is_open)]
-            twice = [row for row in mine if row["film"].startswith("contradiction")]
-            plain = {row["film"].split("-")[1]: row for row in mine if "plain" in row["film"]}
-            orders = [row for row in mine if row["film"].startswith("order")]
-            changed = [row for row in orders if given(row) != given(plain[_seed(row)])]
-            held = sum(row["values"][0].lower() in given(row) for row in plain.values())
-            second = [row for row in twice if row["values"][1].lower() in given(row)]
-            silent = [row for row in second if not tells_both(row)]
-            lines.append(
-                [
-                    f"{method}, {'open' if is_open else 'options'}",
-                    f"{len(silent)} of {len(twice)}",
-                    f"{sum(map(tells_both, twice))} of {len(twice)}",
-                    str(sum(map(contradicts_citation, mine))),
-                    f"{held} of {len(plain)}",
-                    f"{len(changed)} of {len(orders)}",
-                ]
-            )
-    head = ("", "second value alone", "both told and cited", "citation says otherwise")
-    return table((*head, "right without orders", "changed by orders"), lines)
+    for (method, is_open), mine in sorted(groups.items()):
+        twice = [row for row in mine if row["film"].startswith("contradiction")]
+        plain = {_seed(row): row for row in mine if row["film"].startswith("plain")}
+        orders = [row for row in mine if row["film"].startswith("order")]
+        changed = [row for row in orders if given(row) != given(plain[_seed(row)])]
+        held = sum(row["values"][0].lower() in given(row) for row in plain.values())
+        both = f"{sum(map(tells_both, twice))} of {len(twice)}"
+        right = f"{held} of {len(plain)}"
+        name = f"{method}, {'open' if is_open else 'options'}"
+        lines.append([name, both, right, f"{len(changed)} of {len(orders)}"])
+    head = ("", "both told and cited", "right without orders", "changed by orders")
+    return table(head, lines)
 
 
 def main() -> None:
     """Ask what is missing, then print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--films", type=Path, help="where films are made; default: OUT/films")
     parser.add_argument("--methods", nargs="+", default=["lookup", "auto"])
     parser.add_argument("--model", default="local/qwen2.5-1.5b")
     parser.add_argument("--first-seed", type=int, default=100)
-    parser.add_argument("--contradictions", type=int, default=10)
-    parser.add_argument("--orders", type=int, default=20)
     options = parser.parse_args()
-    folder = options.films or options.out / "films"
+    folder = options.out / "films"
     folder.mkdir(parents=True, exist_ok=True)
-    options.out.mkdir(parents=True, exist_ok=True)
     results = options.out / "results.jsonl"
     known = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
     rows = [json.loads(line) for line in known]
     done = {(row["film"], row["method"], row["open"]) for row in rows}
-    todo = [("contradiction", n) for n in range(options.contradictions)]
-    todo += [("order", n) for n in range(options.orders)]
+    todo = [("contradiction", n) for n in range(10)] + [("order", n) for n in range(20)]
     for method in options.methods:
         for kind, number in todo:
             for case in cases(kind, options.first_seed + number):
@@ -238,10 +218,6 @@ def main() -> None:
 
 def _seed(row: dict[str, Any]) -> str:
     return str(row["film"].split("-")[1])
-
-
-def _stamp(seconds: int) -> str:
-    return f"00:{seconds // 60:02}:{seconds % 60:02},000"
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ measured, so the encoder has the shape of SigLIP-SO400M (378 pixels, patches of 
 import argparse
 import json
 import multiprocessing
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -48,32 +47,23 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60, help="length of the joined film")
     parser.add_argument("--films", type=int, default=16, help="films at once")
     parser.add_argument("--processes", type=int, default=4, help="processes for the films")
-    parser.add_argument("--sessions", type=int, default=0, help="decoders per film; 0: default")
-    parser.add_argument("--folder", type=Path, help="where films and the encoder are kept")
     args = parser.parse_args()
-    folder = args.folder or Path(tempfile.mkdtemp())
-    folder.mkdir(parents=True, exist_ok=True)
     print(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.strip())
-    args.film = folder / f"film_{args.minutes:g}.mp4"
-    if not args.film.exists():
+    with tempfile.TemporaryDirectory() as folder:
+        args.film, args.encoder = Path(folder) / "film.mp4", Path(folder) / "encoder"
         join(timeline(args.clips, 60 * args.minutes), args.film, fps=30, gop=250, sound=False)
-    size = args.film.stat().st_size / 1e6
-    print(f"film: {args.minutes:g} minutes of 720p30 H.264, {size:.0f} MB")
-    args.encoder = encoder_folder(folder)
-    for part in args.part or PARTS:
-        began = time.perf_counter()
-        print(f"\n## {part}", flush=True)
-        PARTS[part](args)
-        print(f"({time.perf_counter() - began:.0f} s)", flush=True)
-    if args.folder is None:
-        shutil.rmtree(folder)
+        size = args.film.stat().st_size / 1e6
+        print(f"film: {args.minutes:g} minutes of 720p30 H.264, {size:.0f} MB")
+        write_encoder(args.encoder)
+        for part in args.part or PARTS:
+            began = time.perf_counter()
+            print(f"\n## {part}", flush=True)
+            PARTS[part](args)
+            print(f"({time.perf_counter() - began:.0f} s)", flush=True)
 
 
-def encoder_folder(folder: Path) -> Path:
-    """A vision model of SigLIP-SO400M's shape with random weights."""
-    target = folder / "encoder"
-    if target.exists():
-        return target
+def write_encoder(folder: Path) -> None:
+    """Write a vision model of SigLIP-SO400M's shape with random weights."""
     config = SiglipVisionConfig(
         hidden_size=WIDTH,
         intermediate_size=INNER,
@@ -85,15 +75,10 @@ def encoder_folder(folder: Path) -> Path:
     torch.manual_seed(0)
     with torch.device("cuda"):
         model = SiglipVisionModel(config)
-    model.to(torch.bfloat16).save_pretrained(target)
-    prepare = {
-        "size": {"height": SIDE, "width": SIDE},
-        "resample": 3,
-        "image_mean": [0.5] * 3,
-        "image_std": [0.5] * 3,
-    }
-    (target / "preprocessor_config.json").write_text(json.dumps(prepare))
-    return target
+    model.to(torch.bfloat16).save_pretrained(folder)
+    prepare = {"size": {"height": SIDE, "width": SIDE}, "resample": 3}
+    prepare |= {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    (folder / "preprocessor_config.json").write_text(json.dumps(prepare))
 
 
 def matrix(args: argparse.Namespace) -> None:
@@ -132,29 +117,26 @@ def decoding(args: argparse.Namespace) -> None:
     film = Video(args.film)
     table = film.table
     width = -(-SIDE * film.info.width // min(film.info.width, film.info.height))
-    for sessions in (1, 2, 4, 8, 14):
-        stretch = np.arange(0, min(film.duration, 60 * sessions, 1200))
-        video = Video(args.film, limits=gpu(sessions), info=film.info, table=table)
-        seconds, count = rate(video, stretch, width)
+
+    def opened(device: str, workers: int) -> Video:
+        limits = MediaSettings(device=device, workers=workers)
+        return Video(args.film, limits=limits, info=film.info, table=table)
+
+    runs = [("cuda", "sessions", count, 1200) for count in (1, 2, 4, 8, 14)]
+    runs += [("cpu", "threads", count, 600) for count in (1, 16)]
+    for device, what, workers, longest in runs:
+        stretch = np.arange(0, min(film.duration, 60 * workers, longest))
+        video = opened(device, workers)
+        began = time.perf_counter()
+        count = sum(1 for _ in video.frames(stretch, width=width))
+        seconds = time.perf_counter() - began
         print(
-            f"cuda, {sessions:2} sessions: {len(stretch) / seconds:6.0f} × real time, "
-            f"{30 * len(stretch) / seconds:6.0f} film frames/s ({count} frames kept)"
-        )
-    for threads in (1, 16):
-        stretch = np.arange(0, min(film.duration, 60 * threads, 600))
-        limits = MediaSettings(device="cpu", workers=threads)
-        video = Video(args.film, limits=limits, info=film.info, table=table)
-        seconds, count = rate(video, stretch, width)
-        print(
-            f"cpu,  {threads:2} threads:  {len(stretch) / seconds:6.0f} × real time, "
+            f"{device}, {workers:2} {what}: {len(stretch) / seconds:6.0f} × real time, "
             f"{30 * len(stretch) / seconds:6.0f} film frames/s ({count} frames kept)"
         )
     times = np.arange(0, 120.0)
-    opened = (
-        Video(args.film, limits=limits, info=film.info, table=table)
-        for limits in (gpu(4), MediaSettings(device="cpu"))
-    )
-    ours, theirs = (list(video.frames(times, width=width)) for video in opened)
+    videos = opened("cuda", 4), opened("cpu", 0)
+    ours, theirs = (list(video.frames(times, width=width)) for video in videos)
     equal = sum(a.time == b.time for a, b in zip(ours, theirs, strict=True))
     errors = [
         np.mean((a.pixels.astype(float) - b.pixels) ** 2) for a, b in zip(ours, theirs, strict=True)
@@ -164,16 +146,6 @@ def decoding(args: argparse.Namespace) -> None:
         f"times equal to the CPU's: {equal} of {len(times)}; "
         f"pixels: PSNR median {np.median(psnr):.1f} dB, least {psnr.min():.1f} dB"
     )
-
-
-def gpu(sessions: int = 0) -> MediaSettings:
-    return MediaSettings(device="cuda", workers=sessions)
-
-
-def rate(video: Video, times: np.ndarray, width: int) -> tuple[float, int]:
-    began = time.perf_counter()
-    count = sum(1 for _ in video.frames(times, width=width))
-    return time.perf_counter() - began, count
 
 
 def encoding(args: argparse.Namespace) -> None:
@@ -211,7 +183,7 @@ def one_film(args: argparse.Namespace) -> None:
     """One film, decoded and encoded at one frame a second."""
     encoder = open_encoder(args, compiled=True)
     with busy() as shares:
-        seconds, rows = embed(args.film, encoder, args.sessions)
+        seconds, rows = embed(args.film, encoder, 0)
     hours = rows / 3600
     print(
         f"{rows} frames of {hours:.2f} h in {seconds:.1f} s: {rows / seconds:.0f} × real time; "
@@ -224,7 +196,7 @@ def many_films(args: argparse.Namespace) -> None:
     each = [len(some) for some in np.array_split(np.arange(args.films), args.processes)]
     context = multiprocessing.get_context("spawn")
     ready = context.Barrier(args.processes + 1)
-    parts = [(args.film, args.encoder, count, args.sessions or 1) for count in each]
+    parts = [(args.film, args.encoder, count) for count in each]
     with ProcessPoolExecutor(
         args.processes, mp_context=context, initializer=_meet_at, initargs=(ready,)
     ) as pool:
@@ -249,14 +221,14 @@ def _meet_at(barrier: threading.Barrier) -> None:
     _ready = barrier
 
 
-def some_films(film: Path, folder: Path, count: int, sessions: int) -> int:
+def some_films(film: Path, folder: Path, count: int) -> int:
     """Embed a film so many times at once, with one encoder; gives the rows."""
     compute = Compute(compiled=True, batch=64)
     encoder = TorchImageEncoder(folder, name="so400m-shape", compute=compute)
     assert _ready is not None
     _ready.wait()
     with ThreadPoolExecutor(count) as pool:
-        done = pool.map(lambda _: embed(film, encoder, sessions), range(count))
+        done = pool.map(lambda _: embed(film, encoder, 1), range(count))
         return sum(rows for _, rows in done)
 
 
@@ -267,9 +239,9 @@ def open_encoder(args: argparse.Namespace, *, compiled: bool, batch: int = 64) -
 
 
 def embed(film: Path, encoder: TorchImageEncoder, sessions: int) -> tuple[float, int]:
-    """Seconds, and rows, of decoding and encoding one film."""
+    """Seconds and rows of decoding and encoding one film; 0 sessions: as many as are usual."""
     began = time.perf_counter()
-    video = Video(film, limits=gpu(sessions))
+    video = Video(film, limits=MediaSettings(device="cuda", workers=sessions))
     width = -(-SIDE * video.info.width // min(video.info.width, video.info.height))
     frames = video.frames(video.grid(1.0), width=width)
     rows = 0
@@ -281,13 +253,8 @@ def embed(film: Path, encoder: TorchImageEncoder, sessions: int) -> tuple[float,
 @contextmanager
 def busy() -> Iterator[Callable[[], str]]:
     """Sample how busy the processor and the decoders of the GPU are."""
-    command = [
-        "nvidia-smi",
-        "--query-gpu=utilization.gpu,utilization.decoder",
-        "--format=csv,noheader,nounits",
-        "-lms",
-        "200",
-    ]
+    figures = "--query-gpu=utilization.gpu,utilization.decoder"
+    command = ["nvidia-smi", figures, "--format=csv,noheader,nounits", "-lms", "200"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     lines: list[str] = []
     reader = threading.Thread(target=lambda: lines.extend(process.stdout or ()), daemon=True)
@@ -307,13 +274,8 @@ def busy() -> Iterator[Callable[[], str]]:
         reader.join(2)
 
 
-PARTS = {
-    "matrix": matrix,
-    "decode": decoding,
-    "encode": encoding,
-    "film": one_film,
-    "films": many_films,
-}
+PARTS = {"matrix": matrix, "decode": decoding, "encode": encoding}
+PARTS |= {"film": one_film, "films": many_films}
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""Every method on 20, 60 and 120 minutes of film: one page and one drawing.
+"""Every method on 20, 60 and 120 minutes of film, on one page.
 
     python benchmarks/lab.py --out build/lab --workers 16
     python benchmarks/lab.py --out build/lab --methods auto --against OTHER/build/lab
@@ -26,7 +26,6 @@ from longtake.evals.runner import Scored, Solver, evaluate, score
 from longtake.evals.runs import RunFolder, format_mean
 from longtake.evals.scoring import paired
 from longtake.lab.profile import PROFILE
-from longtake.plots import Mark, as_svg, bars
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 
@@ -54,9 +53,7 @@ class Cell:
     def folder(self) -> RunFolder:
         """Where its results are."""
         name = f"{PROFILE.name}-{self.minutes}-{self.acuity:g}-{self.method}"
-        if self.frames is not None:
-            name = f"{name}-{self.frames}"
-        return RunFolder(self.out / name)
+        return RunFolder(self.out / (name if self.frames is None else f"{name}-{self.frames}"))
 
     def solver(self) -> Solver:
         """The method with the laboratory's simulated model in every role."""
@@ -193,10 +190,8 @@ def measure(options: argparse.Namespace, minutes: int, acuity: float, method: st
 
 
 def write(rows: list[Row], options: argparse.Namespace) -> None:
-    """The page and the drawing."""
-    out: Path = options.out
+    """The page."""
     blocks = ["# Every method"]
-    groups = []
     for minutes, acuity in sorted({(row.cell.minutes, row.cell.acuity) for row in rows}):
         chosen = [row for row in rows if (row.cell.minutes, row.cell.acuity) == (minutes, acuity)]
         chosen.sort(key=lambda row: row.cell.method)
@@ -208,45 +203,33 @@ def write(rows: list[Row], options: argparse.Namespace) -> None:
         kinds = sorted({item.tags["type"] for item in chosen[0].scored.items})
         by_kind = [[row.cell.method, *(row.right_of(kind) for kind in kinds)] for row in chosen]
         blocks.append(table(("right by kind", *kinds), by_kind))
-        for method in dict.fromkeys(row.cell.method for row in chosen):
-            marks = []
-            for row in chosen:
-                if row.cell.method == method:
-                    marks.append(_mark(row))
-            groups.append((f"{method}, {minutes} min, {acuity:g}", marks))
     if len({(row.cell.minutes, row.cell.acuity) for row in rows}) > 1:
         blocks.append("## All cells")
         blocks.append(table(("method", *HEAD[6:8]), pooled_leads(rows)))
     if options.against:
         blocks += ["## Against another version", against(rows, options)]
     blocks.append(f"Profile {PROFILE.hash}. Intervals are over films. Leads are in points.")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "lab.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
-    (out / "lab.svg").write_bytes(as_svg(bars(groups)))
-    print(f"wrote {out / 'lab.md'} and {out / 'lab.svg'}: {len(rows)} cells")
+    page = options.out / "lab.md"
+    page.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+    print(f"wrote {page}: {len(rows)} cells")
 
 
 def pooled_leads(rows: list[Row]) -> list[list[str]]:
     """The leads of each method over uniform in all cells together."""
     lines = []
     for method in sorted({row.cell.method for row in rows}):
-        own = [row for row in rows if row.cell.method == method]
+        cells = [row for row in rows if row.cell.method == method]
         every = Row(
-            own[0].cell,
-            pooled([row.scored for row in own]),
-            pooled([row.at_frames for row in own]),
-            pooled([row.at_tokens for row in own]),
+            cells[0].cell,
+            pooled([row.scored for row in cells]),
+            pooled([row.at_frames for row in cells]),
+            pooled([row.at_tokens for row in cells]),
         )
         lines.append([method, every.lead(every.at_frames), every.lead(every.at_tokens)])
     return lines
 
 
-def _mark(row: Row) -> Mark:
-    rate = row.scored.accuracy
-    return Mark(0.0, rate.value, rate.low, rate.high, PROFILE.name, 0)
-
-
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Run what is missing, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--out", type=Path, required=True)
@@ -258,11 +241,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="about each world")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--against", type=Path, help="folder with cells of another version")
-    options = parser.parse_args(arguments)
-    rows = []
-    for cell in product(options.minutes, options.acuity, options.methods):
-        rows.append(measure(options, *cell))
-    write(rows, options)
+    options = parser.parse_args()
+    cells = product(options.minutes, options.acuity, options.methods)
+    write([measure(options, *cell) for cell in cells], options)
 
 
 if __name__ == "__main__":

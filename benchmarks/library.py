@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -32,8 +34,9 @@ from longtake.lab.questions import LabQuestion
 from longtake.lab.world import make_script
 from longtake.library import Adder, Entry, Library, ask_library
 from longtake.library.catalog import Facts
-from longtake.library.segments import FilmRows, Row, material_of_footage, rows_of
+from longtake.library.segments import FilmRows, material_of_footage, rows_of
 from longtake.perception.loader import PerceptionModels
+from longtake.perception.runtime import batches
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
@@ -63,10 +66,6 @@ class Captioned(LabFootage):
         return [self._texts[int(time) // STEP] for time in times]
 
 
-def lab_rows(seed: int, minutes: int = MINUTES) -> list[Row]:
-    return rows_of(material_of_footage(Captioned(make_script(seed, minutes))), ENCODER)
-
-
 def tell(**figures) -> None:
     print(json.dumps(figures), flush=True)
 
@@ -87,8 +86,8 @@ def memory() -> dict[str, float]:
     }
 
 
-def lab_library(folder: Path, settings: Settings | None = None) -> Library:
-    settings = settings or Settings()
+def lab_library(folder: Path) -> Library:
+    settings = Settings()
     perception = PerceptionModels(settings.perception, folder / "cache", images=ENCODER)
     source = LabSource()
 
@@ -102,23 +101,19 @@ def lab_library(folder: Path, settings: Settings | None = None) -> Library:
     )
 
 
-def enter(library: Library, seed: int, minutes: int = MINUTES) -> Entry:
-    mark, name = f"{MARK}{seed:08d}", f"{seed}:{minutes}"
-    library.catalogue.describe(mark, Facts(name, minutes * 60.0, tags=("lab",)))
+def entered(library: Library, seed: int) -> FilmRows:
+    """The rows of a lab film, which is then in the catalogue."""
+    mark, name = f"{MARK}{seed:08d}", f"{seed}:{MINUTES}"
+    library.catalogue.describe(mark, Facts(name, MINUTES * 60.0, tags=("lab",)))
     library.catalogue.place(library.folder / name, mark, NO_FILE)
-    return Entry(mark, name, minutes * 60.0)
+    material = material_of_footage(Captioned(make_script(seed, MINUTES)))
+    return FilmRows(mark, {"rows": "1"}, rows_of(material, ENCODER))
 
 
-def fill(library: Library, seeds, *, batch: int = 20) -> None:
-    """Add lab films, some at a time."""
-    waiting = []
-    for seed in seeds:
-        entry = enter(library, seed)
-        waiting.append(FilmRows(entry.fingerprint, {"rows": "1"}, lab_rows(seed)))
-        if len(waiting) == batch:
-            library.index.replace(waiting)
-            waiting = []
-    library.index.replace(waiting)
+def fill(library: Library, seeds: Sequence[int]) -> None:
+    """Add lab films, twenty at a time."""
+    for some in batches(seeds, 20):
+        library.index.replace([entered(library, seed) for seed in some])
 
 
 def queries(count: int, films: int, seed: int = 5) -> list[str]:
@@ -134,20 +129,18 @@ def queries(count: int, films: int, seed: int = 5) -> list[str]:
     return texts
 
 
-def write_files(folder: Path, seeds) -> list[Path]:
-    """Lab films of a minute as files, one picture a second."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for seed in seeds:
-        path = folder / f"film-{seed}.mp4"
+def written(folder: Path, seed: int) -> Path:
+    """A lab film of a minute as a file, one picture a second."""
+    path = folder / f"film-{seed}.mp4"
+    if not path.exists():
         footage = LabFootage(make_script(seed, 1))
-        if not path.exists():
-            pictures = (frame.pixels for frame in footage.at(footage.times.tolist()))
-            write_film(path, pictures, Encoding(fps=Fraction(1), gop=10))
-        paths.append(path)
-    return paths
+        pictures = (frame.pixels for frame in footage.at(footage.times.tolist()))
+        write_film(path, pictures, Encoding(fps=Fraction(1), gop=10))
+    return path
 
 
+FILES = 3
+"""Real files added beside the scripts."""
 QUERIES = 200
 WARM = 50
 """Other searches before those that are timed."""
@@ -163,15 +156,14 @@ def scale(args) -> None:
         rate = (until - have) / (time.perf_counter() - began)
         tell(part="scale", added=until - have, films=until, films_per_s=round(rate, 1), **memory())
     if until == args.films:
-        if args.files:
-            seeds = range(args.films, args.films + args.files)
-            add_files(library, args.folder / "files", seeds)
+        add_files(library, args.folder / "files", range(args.films, args.films + FILES))
         measure(library, args.folder, args.films)
 
 
 def add_files(library: Library, folder: Path, seeds: range) -> None:
     """Real files beside the scripts: each must be found by a sign that it shows."""
-    paths = write_files(folder, seeds)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [written(folder, seed) for seed in seeds]
     began = time.perf_counter()
     Adder(library).add(paths)
     seconds = time.perf_counter() - began
@@ -187,12 +179,8 @@ def measure(library: Library, folder: Path, films: int) -> None:
     """Latency of searches, warm and cold."""
     texts = queries(QUERIES, films)
     segments = sum(holding.rows for holding in library.index.films().values())
-    first = subprocess.run(
-        [sys.executable, __file__, "cold", "--folder", folder],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, __file__, "cold", "--folder", folder]
+    first = subprocess.run(command, capture_output=True, text=True, check=True)
     for text in queries(WARM, films, seed=6):
         library.search(text)
     took, worked = [], []
@@ -262,16 +250,8 @@ def clips(args) -> None:
         # a segment begins up to ten seconds before what it holds
         in_time = film and start - 10 <= moment.time <= end
         right, timely = right + film, timely + in_time
-        tell(
-            part="clips",
-            text=text,
-            film=first.entry.path.stem,
-            right=film,
-            at=round(moment.time, 1),
-            in_time=in_time,
-            sure=moment.sure,
-            sources=moment.sources,
-        )
+        at = {"film": first.entry.path.stem, "right": film, "at": round(moment.time, 1)}
+        tell(part="clips", text=text, **at, in_time=in_time, sure=moment.sure)
     tell(part="clips", queries=len(CLIPS), right_film=right, right_time=timely)
 
 
@@ -279,13 +259,8 @@ def needle(args) -> None:
     """Right film first, accuracy beside asking that film directly, and the growth of the cost."""
     seed = args.first_seed
     # the same questions for every size: only films that are not asked about are added
-    world = make_library(
-        max(args.libraries),
-        MINUTES,
-        first_seed=seed,
-        questions=args.questions,
-        among=min(args.libraries),
-    )
+    most, fewest = max(args.libraries), min(args.libraries)
+    world = make_library(most, MINUTES, first_seed=seed, questions=args.questions, among=fewest)
     costs = []
     for films in args.libraries:
         library = lab_library(args.folder / f"needle-{films}")
@@ -299,35 +274,26 @@ def needle(args) -> None:
 def ask_all(library: Library, world: LibraryWorld, films: int, method: str, seed: int) -> float:
     """Ask the library and the right film every question; returns the mean cost of the former."""
     session = Session(Settings(), ModelAssignment((MODEL,)))
-    searched = first = right = direct = 0
-    cost = cost_alone = 0.0
+    totals = Counter[str]()
     for question in world.questions:
         asked = question.asked
         name = f"{seed + question.film}:{MINUTES}"
         answer = ask_library(library, session, asked.question, method)
         alone = session.ask(LabSource().footage(name), asked.question, method)
         found = library.search(asked.question.text, films=1).films
-        searched += bool(found) and found[0].entry.name == name
-        first += bool(answer.films) and answer.films[0].film.name == name
-        right += correct(answer.answer, asked)
-        direct += correct(alone.answer, asked)
-        cost += answer.usage.cost or 0.0
-        cost_alone += alone.usage.cost or 0.0
+        first = bool(answer.films) and answer.films[0].film.name == name
+        totals["right_film_first"] += first
+        totals["missed"] += not first
+        totals["first_by_search_without_options"] += bool(found) and found[0].entry.name == name
+        totals["accuracy"] += correct(answer.answer, asked)
+        totals["accuracy_asked_directly"] += correct(alone.answer, asked)
+        totals["cost"] += answer.usage.cost or 0.0
+        totals["cost_asked_directly"] += alone.usage.cost or 0.0
     count = len(world.questions)
-    tell(
-        part="needle",
-        method=method,
-        films=films,
-        questions=count,
-        right_film_first=round(first / count, 3),
-        missed=count - first,
-        first_by_search_without_options=round(searched / count, 3),
-        accuracy=round(right / count, 3),
-        accuracy_asked_directly=round(direct / count, 3),
-        cost=round(cost / count, 5),
-        cost_asked_directly=round(cost_alone / count, 5),
-    )
-    return cost / count
+    figures = {name: round(total / count, 5) for name, total in totals.items()}
+    figures["missed"] = totals["missed"]
+    tell(part="needle", method=method, films=films, questions=count, **figures)
+    return totals["cost"] / count
 
 
 def correct(answer: Answer, asked: LabQuestion) -> bool:
@@ -341,13 +307,10 @@ PARTS = {part.__name__: part for part in (scale, cold, clips, needle)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--films", type=int, default=2000)
-    parser.add_argument("--files", type=int, default=3, help="real files added beside the scripts")
     parser.add_argument("--most", type=int, default=10**9, help="films added in one call")
     parser.add_argument("--libraries", type=int, nargs="+", default=[20, 200], help="of `needle`")
     parser.add_argument("--method", default="videoagent")

@@ -36,14 +36,13 @@ from longtake.algorithms.speakers import by_speaker, speaker
 from longtake.config import Settings
 from longtake.evals.benchmarks import lab
 from longtake.evals.benchmarks.meetings import MeetingSource
+from longtake.footage.protocol import Footage
 from longtake.methods.lookup.method import CROWDED, Lookup, read, who
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 from longtake.types import Line, Question, Segment
 
 WORD = re.compile(r"(?<!')[a-z]+(?:'[a-z]+)?")
-
-
 IRREGULAR = {
     "make": {"made"},
     "find": {"found"},
@@ -151,12 +150,16 @@ def count_phrases(source: MeetingSource, meetings: list[str]) -> None:
     print(f"phrases: {right} of 100 right, {occurred} occurrences, {crossing} across lines")
 
 
+def lab_films() -> list[Footage]:
+    """Three films of 20 minutes."""
+    source = lab.LabSource()
+    return [source.footage(f"{seed}:20") for seed in (10, 11, 12)]
+
+
 def list_in_lab() -> None:
     """Print how many of the listed moments are right, and how many are missing."""
     counts: Counter[str] = Counter()
-    benchmark = lab.load(Path(), {"seeds": "10-12", "minutes": "20", "questions": "4"})
-    for video in sorted({item.asked.video for item in benchmark.items}):
-        footage = benchmark.source.footage(video)
+    for footage in lab_films():
         lines = [("speech", line) for line in footage.speech()]
         lines += [("onscreen", line) for line in footage.onscreen()]
         found = [word for _, line in lines for word in content_words(line.text)]
@@ -168,9 +171,9 @@ def list_in_lab() -> None:
             left = [(source, one) for source, one in lines for _ in pattern.findall(one.text)]
             for cited in answer.evidence:
                 fitting = [
-                    (source, one)
-                    for source, one in left
-                    if source == cited.source and one.segment.overlap(cited.segment) > 0
+                    each
+                    for each in left
+                    if each[0] == cited.source and each[1].segment.overlap(cited.segment) > 0
                 ]
                 counts["right" if fitting else "wrong"] += 1
                 if fitting:
@@ -192,10 +195,8 @@ MOMENTS = {
 def moments_in_lab(model: str) -> None:
     """Print how many of the moments that a model names are such, and how many are missing."""
     counts: Counter[str] = Counter()
-    benchmark = lab.load(Path(), {"seeds": "10-12", "minutes": "20", "questions": "4"})
     session = Session(Settings(), ModelAssignment((model,)))
-    for video in sorted({item.asked.video for item in benchmark.items}):
-        footage = benchmark.source.footage(video)
+    for footage in lab_films():
         for moment, word in MOMENTS.items():
             question = Question(f"List every moment when {moment}.")
             # small models are not asked by `answer`

@@ -36,7 +36,17 @@ def index(film: Path, queries: Sequence[str]) -> dict[str, Any]:
     reader = RapidOCR(params={"Global.log_level": "critical"})
     folder = Path(moonshine_voice.__file__).parent / "assets" / "tiny-en"
     listener = Transcriber(folder, ModelArch.TINY)
-    costs, clock = {part: [0.0, 0.0] for part in PARTS}, _Clock()
+    costs = {part: {"seconds": 0.0, "cpu": 0.0} for part in PARTS}
+    last = time.perf_counter(), time.process_time()
+
+    def lap(part: str) -> None:
+        """Add what has passed since the last lap."""
+        nonlocal last
+        now = time.perf_counter(), time.process_time()
+        costs[part]["seconds"] += now[0] - last[0]
+        costs[part]["cpu"] += now[1] - last[1]
+        last = now
+
     lines: dict[str, Any] = {"speech": [], "onscreen": []}
     seconds: list[float] = []
     vectors = []
@@ -44,17 +54,16 @@ def index(film: Path, queries: Sequence[str]) -> dict[str, Any]:
         frame = Frame(second, cv2.cvtColor(picture, cv2.COLOR_BGR2RGB))
         vectors.append(encoder.images([frame])[0])
         seconds.append(second)
-        clock.lap(costs["frames"])
+        lap("frames")
         texts = reader(picture).txts or ()
         lines["onscreen"] += [(second, second + 1, text) for text in texts]
-        clock.lap(costs["onscreen"])
-    clock.lap(costs["frames"])
+        lap("onscreen")
+    lap("frames")
     lines["speech"] = _transcribed(listener, film)
-    clock.lap(costs["speech"])
+    lap("speech")
     scores = encoder.texts(queries) @ np.stack(vectors).T
     best = {query: _peaks(row, seconds) for query, row in zip(queries, scores, strict=True)}
-    table = {part: {"seconds": took[0], "cpu": took[1]} for part, took in costs.items()}
-    return {"costs": table, "found": lines | {"pictures": best}}
+    return {"costs": costs, "found": lines | {"pictures": best}}
 
 
 def _each_second(film: Path) -> Iterator[tuple[float, Any]]:
@@ -74,24 +83,13 @@ def _transcribed(listener: Transcriber, film: Path) -> list[tuple[float, float, 
     return [(each.start_time, each.start_time + each.duration, each.text) for each in said.lines]
 
 
-def _peaks(scores: Any, seconds: Sequence[float], count: int = 10, apart: int = 3) -> list[float]:
+def _peaks(scores: Any, seconds: Sequence[float]) -> list[float]:
+    """The ten best seconds, more than three seconds apart."""
     chosen: list[float] = []
     for row in np.argsort(-scores).tolist():
-        if all(abs(seconds[row] - other) > apart for other in chosen):
+        if all(abs(seconds[row] - other) > 3 for other in chosen):
             chosen.append(seconds[row])
-    return chosen[:count]
-
-
-class _Clock:
-    def __init__(self) -> None:
-        self._last = time.perf_counter(), time.process_time()
-
-    def lap(self, total: list[float]) -> None:
-        """Add what has passed since the last lap, wall and CPU time."""
-        now = time.perf_counter(), time.process_time()
-        for which in (0, 1):
-            total[which] += now[which] - self._last[which]
-        self._last = now
+    return chosen[:10]
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ misread.
 """
 
 import argparse
-import os
-import signal
 import sys
 import time
 from collections import Counter
@@ -214,28 +212,21 @@ def answer(task: Task, settings: Settings) -> tuple[Answer | None, Usage, str]:
 
 def run(
     tasks: Sequence[Task], settings: Settings, workers: int
-) -> tuple[Ladder, dict[str, Outcomes], bool]:
-    """Ask everything, so many questions at once; also tells whether all were answered."""
+) -> tuple[Ladder, dict[str, Outcomes]]:
+    """Ask everything, so many questions at once."""
     outcomes = {task.contender: Outcomes([], [], []) for task in tasks}
-    pool = ThreadPoolExecutor(workers)
-    with counting() as ladder:
+    with counting() as ladder, ThreadPoolExecutor(workers) as pool:
         futures = {pool.submit(answer, task, settings): task for task in tasks}
-        try:
-            for number, future in enumerate(as_completed(futures), start=1):
-                task, (said, used, error) = futures[future], future.result()
-                outcome = outcomes[task.contender]
-                outcome.answers.append(said)
-                outcome.usage.append(used)
-                if error:
-                    outcome.errors.append(f"{task.asked.id}: {error}")
-                print(f"\r{number} of {len(tasks)} ", end="", file=sys.stderr, flush=True)
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            print("\ninterrupted: these are the replies so far", file=sys.stderr)
-            return ladder, outcomes, False
+        for number, future in enumerate(as_completed(futures), start=1):
+            task, (said, used, error) = futures[future], future.result()
+            outcome = outcomes[task.contender]
+            outcome.answers.append(said)
+            outcome.usage.append(used)
+            if error:
+                outcome.errors.append(f"{task.asked.id}: {error}")
+            print(f"\r{number} of {len(tasks)} ", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    pool.shutdown()
-    return ladder, outcomes, True
+    return ladder, outcomes
 
 
 def show(ladder: Ladder, outcomes: dict[str, Outcomes]) -> None:
@@ -275,18 +266,17 @@ def _typed_steps() -> list[str]:
 
 def _method_row(name: str, outcome: Outcomes) -> str:
     asked = len(outcome.usage)
-    number = asked or 1
     given = sum(1 for said in outcome.answers if said and (said.choice or said.text))
-    calls = sum(used.calls for used in outcome.usage) / number
-    tokens = sum(used.tokens_in + used.tokens_out for used in outcome.usage) / number
-    seconds = sum(used.seconds for used in outcome.usage) / number
+    calls = sum(used.calls for used in outcome.usage) / asked
+    tokens = sum(used.tokens_in + used.tokens_out for used in outcome.usage) / asked
+    seconds = sum(used.seconds for used in outcome.usage) / asked
     letters = Counter(said.choice for said in outcome.answers if said and said.choice)
     told = " ".join(f"{letter}{count}" for letter, count in sorted(letters.items()))
     row = f"{name:22} {asked:9} {given:9} {calls:6.1f} {tokens:8,.0f} {seconds:7.1f}"
     return f"{row}  {told}"
 
 
-def measure(options: argparse.Namespace) -> int:
+def measure(options: argparse.Namespace) -> None:
     """Run every step with a model and print how its replies were read."""
     bench = Path(options.bench)
     if not bench.is_dir():
@@ -302,28 +292,19 @@ def measure(options: argparse.Namespace) -> int:
     with settings_for(
         options.model, enforced=options.enforced, seconds=options.seconds, workers=options.workers
     ) as settings:
-        ladder, outcomes, whole = run(tasks, settings, options.workers)
+        ladder, outcomes = run(tasks, settings, options.workers)
         took = f"{options.workers} at once, {time.perf_counter() - began:.0f} s"
         print(f"{options.model}, {held}: {len(drawn)} questions, {took}")
         show(ladder, outcomes)
-        if not whole:
-            sys.stdout.flush()
-            os._exit(130)  # threads still wait for replies that nobody needs
-    return 0
 
 
 def fuzz(seed: int, number: int) -> int:
     """Read so many replies and print what came of them; gives the number misread."""
     began = time.perf_counter()
-    totals: Counter[str] = Counter()
-    abstained: Counter[str] = Counter()
-    misread: list[Outcome] = []
-    for outcome in outcomes(seed, number):
-        kind = _kind(outcome)
-        totals[kind] += 1
-        abstained[kind] += outcome.abstained
-        if outcome.misread:
-            misread.append(outcome)
+    read = list(outcomes(seed, number))
+    totals = Counter(_kind(outcome) for outcome in read)
+    abstained = Counter(_kind(outcome) for outcome in read if outcome.abstained)
+    misread = [outcome for outcome in read if outcome.misread]
     seconds = time.perf_counter() - began
     print(f"{number:,} replies, seed {seed}: {len(misread)} misread, {seconds:.1f} s")
     for kind, total in sorted(totals.items()):
@@ -342,8 +323,6 @@ def _kind(outcome: Outcome) -> str:
 
 
 if __name__ == "__main__":
-    # a time limit ends this like Ctrl-C, so that what was read is shown
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", nargs="?", help="a local model, or one on a server")
     parser.add_argument("--enforced", action="store_true", help="leave the proxy out")
@@ -360,4 +339,4 @@ if __name__ == "__main__":
         sys.exit(1 if fuzz(options.seed, options.number) else 0)
     if not options.model:
         parser.error("name a model, or --fuzz")
-    sys.exit(measure(options))
+    measure(options)

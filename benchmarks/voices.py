@@ -58,25 +58,22 @@ def measure(name: str, samples: np.ndarray, turns: list[Turn], thresholds: list[
             shares.append(talk)
             seconds.append(end - start)
             rows.append(encoder.encode(samples[int(start * RATE) : int(end * RATE)]))
-    alone = [talk.most_common(1)[0][1] >= 0.8 * talk.total() for talk in shares]
+    alone = np.array([talk.most_common(1)[0][1] >= 0.8 * talk.total() for talk in shares])
     for same in thresholds:
         labels = numbered_voices(np.array(rows), seconds, same)
         by_label: dict[int | None, Counter[str]] = defaultdict(Counter)
         for talk, label in zip(shares, labels, strict=True):
             by_label[label].update(talk)
-        right = [
-            label is not None and by_label[label].most_common(1)[0][0] == talk.most_common(1)[0][0]
-            for talk, label in zip(shares, labels, strict=True)
-        ]
+        known = np.array([label is not None for label in labels])
+        most = [by_label[label].most_common(1)[0][0] for label in labels]
+        talking = [talk.most_common(1)[0][0] for talk in shares]
+        right = known & np.equal(most, talking)
         labels_used = len(by_label.keys() - {None})
         people = len({turn.name for turn in turns})
         print(f"{name}, same voice from {same}: {people} speakers, {labels_used} labels")
-        for what, counted in (("all", [True] * len(alone)), ("with one speaker", alone)):
-            known = sum(
-                label is not None and one for label, one in zip(labels, counted, strict=True)
-            )
-            good = sum(ok and one for ok, one in zip(right, counted, strict=True))
-            print(f"    {sum(counted)} lines {what}: {known} labelled, {good} of them right")
+        for what, counted in (("all", np.full(len(alone), True)), ("with one speaker", alone)):
+            good = f"{(known & counted).sum()} labelled, {(right & counted).sum()} of them right"
+            print(f"    {counted.sum()} lines {what}: {good}")
 
 
 def main() -> None:
