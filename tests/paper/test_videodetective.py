@@ -13,7 +13,8 @@ from support.talking import TalkingFootage
 from longtake.algorithms import lexical, sampling, scene_graph
 from longtake.algorithms.scene_graph import FrameRule
 from longtake.errors import ConfigError
-from longtake.lab.model import make
+from longtake.lab.model import LabChat
+from longtake.lab.profile import parse
 from longtake.methods.base import configure
 from longtake.methods.videodetective import method as videodetective
 from longtake.methods.videodetective.method import VideoDetective, most_tokens
@@ -889,9 +890,9 @@ def test_released_is_the_printed_graph_and_presets_are_known_by_name():
 
 
 def test_replies_are_no_longer_than_an_eighth_of_what_the_model_holds():
-    chat = make("acuity=0.8,context=4096")
+    chat = LabChat(parse("acuity=0.8,context=4096"))
     assert most_tokens(chat, 4096) == 512
-    assert most_tokens(make("acuity=0.8"), 4096) == 4096
+    assert most_tokens(LabChat(parse("acuity=0.8")), 4096) == 4096
 
 
 # ---- frames for the final call (table 7)

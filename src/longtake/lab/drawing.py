@@ -24,12 +24,6 @@ THING = (52, 52)
 ICON = (40, 30)
 
 
-@lru_cache(maxsize=16)
-def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """The font bundled with Pillow, so that every machine draws the same letters."""
-    return ImageFont.load_default(size)
-
-
 @lru_cache(maxsize=64)
 def person_figure(who: Person) -> Image.Image:
     """A person, seen from the front."""
@@ -209,7 +203,8 @@ def verb_icon(verb: str) -> Image.Image:
 @lru_cache(maxsize=128)
 def sign_board(colour: str, text: str) -> Image.Image:
     """A board with text."""
-    letters = font(21)
+    # bundled with Pillow, so that every machine draws the same letters
+    letters = ImageFont.load_default(21)
     left, top, right, bottom = letters.getbbox(text)
     size = (math.ceil(right - left) + 26, math.ceil(bottom - top) + 22)
     image = Image.new("RGBA", size, (*INK, 255))
@@ -411,9 +406,13 @@ class Painter:
         image = background(scene.place, scene.look).copy()
         _move(image, scene.look, time)
         for sign in scene.signs:
-            if sign.start <= time < sign.end:
-                _hang(image, sign)
-        doing = _deeds_by_person(scene, time)
+            if sign.start <= time < sign.end and isinstance(sign.fact, Sign):
+                board = sign_board(str(sign.fact.colour), str(sign.fact.text))
+                image.paste(board, ((WIDTH - board.width) // 2, 12), board)
+        doing = {}
+        for deed in scene.deeds:
+            if deed.start <= time < deed.end and isinstance(deed.fact, Deed):
+                doing[deed.fact.person] = deed
         for number, person in enumerate(scene.people):
             # people sway a little, so that two frames are never quite the same
             x = _column(scene, number) + round(2 * math.sin(time * 1.7 + number))
@@ -428,24 +427,10 @@ class Painter:
         return pixels
 
 
-def _deeds_by_person(scene: Scene, time: float) -> dict[Person | None, Happening]:
-    doing: dict[Person | None, Happening] = {}
-    for happening in scene.deeds:
-        if happening.start <= time < happening.end and isinstance(happening.fact, Deed):
-            doing[happening.fact.person] = happening
-    return doing
-
-
 def _column(scene: Scene, number: int) -> int:
     """Left edge of a person: people stand apart and never cover the frame code."""
     middle = (len(scene.people) - 1) / 2
     return 196 + round((number - middle) * 130)
-
-
-def _hang(image: Image.Image, sign: Happening) -> None:
-    assert isinstance(sign.fact, Sign)
-    board = sign_board(str(sign.fact.colour), str(sign.fact.text))
-    image.paste(board, ((WIDTH - board.width) // 2, 12), board)
 
 
 def _act(image: Image.Image, deed: Happening, x: int, time: float) -> None:
@@ -465,13 +450,15 @@ def _act(image: Image.Image, deed: Happening, x: int, time: float) -> None:
             phase = time % 2 / 2
             left, top = left + round(22 * phase), top - round(70 * math.sin(math.pi * phase))
         case "spin":
-            thing = _turned(deed.fact.thing.colour, deed.fact.thing.kind, int(time * 5) % 8)
+            thing = thing.rotate(-45 * (int(time * 5) % 8))
         case "shake":
             left += round(7 * swing)
         case "wash" | "paint":
             top += round(4 * swing)
         case "hide":
-            thing = _sunk(deed.fact.thing.colour, deed.fact.thing.kind, min(24, round(24 * done)))
+            # covered from below by a dark box
+            thing, depth = thing.copy(), min(24, round(24 * done))
+            ImageDraw.Draw(thing).rectangle((0, 50 - depth, 51, 51), fill=(*INK, 255))
         case "open" | "close":
             spread = done if deed.fact.verb == "open" else 1 - done
             _doors(image, left, top, spread)
@@ -486,19 +473,6 @@ def _doors(image: Image.Image, left: int, top: int, spread: float) -> None:
     gap = round(24 * spread)
     for edge in (left + 20 - gap, left + 26 + gap):
         draw.rectangle((edge, top - 4, edge + 6, top + 56), fill=INK)
-
-
-@lru_cache(maxsize=256)
-def _turned(colour: str, kind: str, eighths: int) -> Image.Image:
-    return thing_picture(Thing(colour, kind)).rotate(-45 * eighths)
-
-
-@lru_cache(maxsize=512)
-def _sunk(colour: str, kind: str, depth: int) -> Image.Image:
-    """A thing covered from below by a dark box, down to ``depth`` pixels."""
-    image = thing_picture(Thing(colour, kind)).copy()
-    ImageDraw.Draw(image).rectangle((0, 50 - depth, 51, 51), fill=(*INK, 255))
-    return image
 
 
 def _move(image: Image.Image, look: Appearance, time: float) -> None:

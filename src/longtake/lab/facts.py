@@ -176,7 +176,7 @@ def thing_in(groups: Mapping[str, str], number: str = "") -> Thing:
 
 
 def deed_in(groups: Mapping[str, str], number: str = "") -> Deed:
-    """The deed named in the groups of a match, as far as they name one."""
+    """The deed that the groups of a match describe; missing parts stay open."""
     third, verb = groups.get(f"verbs{number}"), groups.get(f"verb{number}")
     place = groups.get(f"place{number}")
     return Deed(
@@ -207,7 +207,7 @@ SENTENCES: Mapping[str, str] = {
     "unread": "At the {place}, there is a {colour} sign.",
     **SAYINGS,
 }
-"""What is said of each kind of fact; statements of the narrator are told apart by relation."""
+"""The sentence for each kind of fact; narrator statements have one per relation."""
 
 
 def _kind(fact: Fact) -> str:

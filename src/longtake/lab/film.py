@@ -77,7 +77,7 @@ def check_folder(folder: Path) -> None:
 
 
 def _is_script(path: Path) -> bool:
-    """Whether a file is the script of a world, of whatever version."""
+    """Whether a file is the script of a world, made by any version."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -124,7 +124,7 @@ def sound(script: Script) -> NDArray[np.float32]:
     for line in script.spoken:
         length = (line.end - line.start) * RATE
         moments = np.arange(length) / RATE
-        # each line has its own pitch, which tells nothing about its words
+        # the pitch differs from line to line and says nothing about the words
         pitch = 110 + 40 * numbers("voice", line.text).random()
         syllables = np.clip(np.sin(2 * np.pi * 3.5 * moments), 0, 1)
         voice = np.sin(2 * np.pi * pitch * moments) + 0.5 * np.sin(4 * np.pi * pitch * moments)

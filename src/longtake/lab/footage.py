@@ -97,7 +97,7 @@ class LabFootage(PlainFootage):
 
     def _frame(self, time: float, width: int | None) -> Frame:
         rate = PROFILE.picture.fps
-        # the written film shows each drawing from its own time until the next one
+        # in the written film, a drawing stays on screen until the next one
         inside = min(max(time, 0.0), self.duration - 1e-3)
         return self._drawn(int(inside * rate + 1e-6) / rate, width)
 
@@ -231,7 +231,7 @@ class LabEncoder:
 
 @lru_cache(maxsize=4096)
 def _word(word: str, dim: int) -> Rows:
-    """The direction that stands for a word."""
+    """The direction of a word."""
     return _unit(numbers("word", word).normal(size=dim))
 
 

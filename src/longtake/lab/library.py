@@ -1,7 +1,7 @@
 """A library of worlds, with questions that exactly one of its films answers.
 
-A question is kept if its own script answers it and no other script establishes even a part of what
-it asks about. So there is one right film, and naming another one is a mistake.
+A question is kept if its script answers it and no other script establishes any part of the answer.
+So exactly one film is right.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from longtake.lab.facts import Sighting, sentence
 from longtake.lab.frame_code import Moment
 from longtake.lab.prompt import Eyes
-from longtake.lab.queries import LabQuery, query_in, solve
+from longtake.lab.queries import query_in, solve
 from longtake.lab.questions import LabQuestion, everything, make_questions
 from longtake.lab.world import Script, make_script
 from longtake.types import Line, Segment
@@ -73,21 +73,18 @@ def _is_unique(
     question: LabQuestion, film: int, scripts: Sequence[Script], known: Sequence[Sequence[Sighting]]
 ) -> bool:
     """Whether no other film establishes anything that the question asks about."""
-    query = query_in(question.text)
-    if query is None:
+    located = query_in(question.text)
+    if located is None:
         return False
+    # the options of a question of order name deeds of its film: only the anchor must be unique
+    too_high = 3 if question.options else 2
     for number, script in enumerate(scripts):
-        if number != film and _touches(query[1], question, script, known[number]):
-            return False
+        if number != film:
+            options, duration = question.options, script.duration
+            finding = solve(located[1], known[number], options=options, duration=duration)
+            if finding.level >= too_high:
+                return False
     return True
-
-
-def _touches(
-    query: LabQuery, question: LabQuestion, script: Script, sightings: Sequence[Sighting]
-) -> bool:
-    finding = solve(query, sightings, options=question.options, duration=script.duration)
-    # a question of order names deeds of its own film in its options: only the anchor must be new
-    return finding.level == 3 or (finding.level == 2 and not question.options)
 
 
 def captions(script: Script, eyes: Eyes, *, step: int = 1) -> list[Line]:

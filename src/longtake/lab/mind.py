@@ -1,4 +1,4 @@
-"""How a simulated model reasons in one call: what it knows, what it lacks, and how it guesses."""
+"""How a simulated model reasons in one call: what it knows, what is missing, how it guesses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from longtake.lab.queries import (
     stated_deed,
     value_of,
 )
-from longtake.types import LETTERS
+from longtake.types import LETTERS, Segment
 
 T = TypeVar("T")
 IDLE = (
@@ -55,7 +55,7 @@ class Mind:
 
     @property
     def model(self) -> LabModel:
-        """Whose reasoning it is."""
+        """The model that reasons."""
         return self.shown.eyes.model
 
     @property
@@ -99,7 +99,7 @@ class Mind:
 
     @cached_property
     def _input(self) -> tuple[object, ...]:
-        """What tells this call from others."""
+        """What distinguishes this call from others."""
         return self.shown.text, *self.shown.moments
 
     @cached_property
@@ -173,11 +173,9 @@ class Mind:
         first_sightings: dict[Fact, Sighting] = {}
         for sighting in self.shown.seen:
             first_sightings.setdefault(sighting.fact, sighting)
-        telling: list[Sighting] = []
-        rest: list[Sighting] = []
-        for sighting in first_sightings.values():
-            group = telling if isinstance(sighting.fact, Deed | Sign) else rest
-            group.append(sighting)
+        seen = list(first_sightings.values())
+        telling = [sighting for sighting in seen if isinstance(sighting.fact, Deed | Sign)]
+        rest = [sighting for sighting in seen if not isinstance(sighting.fact, Deed | Sign)]
         if several:
             rest = rest[:4]  # people standing still would drown what happens
         kept = sorted([*telling, *rest], key=lambda s: s.time or 0.0)
@@ -246,12 +244,11 @@ def resemblance(pattern: Fact, fact: Fact) -> float:
     return float(matches) / len(wanted)
 
 
-def scope_of(mind: Mind) -> tuple[float, float]:
-    """Start and end of the part of the film that the question is about; all of it by default."""
+def scope_of(mind: Mind) -> Segment:
+    """The part of the film that the question is about; all of it by default."""
     if mind.query is None or mind.query.scope is None:
-        return 0.0, mind.shown.duration
-    part = scope_segment(mind.query.scope, mind.shown.duration)
-    return part.start, part.end
+        return Segment(0.0, mind.shown.duration)
+    return scope_segment(mind.query.scope, mind.shown.duration)
 
 
 def timed(sighting: Sighting) -> str:

@@ -13,14 +13,13 @@ from longtake._util.timecode import clock
 from longtake.config.entries import LabEntry
 from longtake.lab.mind import Mind
 from longtake.lab.profile import PROFILE, LabModel, parse, pick, share
-from longtake.lab.prompt import Eyes, Shown
+from longtake.lab.prompt import Eyes, Shown, form_in, tools_in
 from longtake.lab.skills import (
     LISTS,
     VALUES,
     choose_tool,
     next_agent,
     peer_score,
-    pick_tool,
     role_of,
     wants_tool,
 )
@@ -45,11 +44,6 @@ from longtake.tracing import events
 from longtake.types import Usage
 
 
-def make(text: str) -> LabChat:
-    """The chat for a model name; the registry of model families calls this."""
-    return LabChat(parse(text))
-
-
 class LabChat:
     """A chat with a simulated model."""
 
@@ -58,12 +52,8 @@ class LabChat:
         if self.model.world is not None:
             make_script(*self.model.world)  # raises for an impossible world now, not mid-run
         defaults = PROFILE.model
-        price = Price(
-            defaults.price_in,
-            defaults.price_out,
-            defaults.price_in,
-            source=f"profile {PROFILE.name}",
-        )
+        price_in, source = defaults.price_in, f"profile {PROFILE.name}"
+        price = Price(price_in, defaults.price_out, price_in, source=source)
         self.card = Card(
             self.model.name,
             context=self.model.context,
@@ -82,10 +72,11 @@ class LabChat:
         # as with endpoints that lack tool calls: the caller describes its tools in words instead
         if options.tools and not self.model.tools:
             raise Unsupported(self.card.name, "tools")
+        worded = [] if options.schema is not None else list(tools_in(mind.shown.instructions))
         if options.tools and wants_tool(mind):
             calls = (self._call(mind, options.tools, options),)
-        elif options.schema is None and mind.shown.worded_tools and wants_tool(mind):
-            wanted = self._call(mind, mind.shown.worded_tools, options)
+        elif worded and wants_tool(mind):
+            wanted = self._call(mind, worded, options)
             request = {"tool": wanted.name, "arguments": json.loads(wanted.arguments)}
             text = json.dumps(request, ensure_ascii=False)
         else:
@@ -96,7 +87,9 @@ class LabChat:
         return Reply(text, "", calls, usage, "tool_calls" if calls else "stop", self.card.name)
 
     def _text(self, mind: Mind, messages: Sequence[Message], options: Options) -> str:
-        schema = options.schema if options.schema is not None else mind.shown.form
+        schema = options.schema
+        if schema is None:
+            schema = form_in(mind.shown.instructions)
         if schema is None:
             return mind.describe() if mind.shown.moments else _plain(mind)
         text = json.dumps(_filled(mind, schema, options), ensure_ascii=False)
@@ -106,7 +99,8 @@ class LabChat:
         return spoil(text, self.model.json_faults, self.model.seed, request)
 
     def _call(self, mind: Mind, tools: Sequence[ToolSpec], options: Options) -> ToolCall:
-        tool = pick_tool(mind, tools)
+        chosen = choose_tool(mind, [tool.name for tool in tools])
+        tool = next(tool for tool in tools if tool.name == chosen)
         number = sum(len(message.tool_calls) for message in mind.shown.messages)
         takes_arguments = bool(tool.parameters.get("properties"))
         arguments = _filled(mind, tool.parameters, options) if takes_arguments else {}
@@ -118,10 +112,8 @@ class LabChat:
         for message in messages:
             pictures += sum(isinstance(part, Image) for part in message.parts)
             characters += len(message.text) + _length(message.tool_calls)
-        tokens_in = (
-            math.ceil(characters / defaults.characters_per_token)
-            + pictures * defaults.picture_tokens
-        )
+        tokens_in = math.ceil(characters / defaults.characters_per_token)
+        tokens_in += pictures * defaults.picture_tokens
         written = len(text) + _length(calls)
         # no reply is free, not even an empty one
         tokens_out = max(1, math.ceil(written / defaults.characters_per_token))
@@ -166,7 +158,7 @@ class LabBackend(HereBackend[LabEntry]):
         chat = LabChat(parse(model.entry.model))
         if model.name.startswith("lab/"):
             return chat
-        # an entry of the configuration has a name of its own
+        # an entry of the configuration has another name
         card = replace(chat.card, name=model.name, model=chat.card.name)
         return Carded(chat, card)
 
@@ -183,9 +175,7 @@ def _misnamed(text: str) -> str:
 
 
 FAULTS: Mapping[str, Callable[[str], str]] = {
-    "prose": lambda text: (
-        f"Sure, here is my reply:\n\n{text}\n\nLet me know if you need anything else!"
-    ),
+    "prose": "Sure, here is my reply:\n\n{}\n\nLet me know if you need anything else!".format,
     "fence": lambda text: f"```json\n{text}\n```",
     "comma": lambda text: re.sub(r"\}$", ",}", text),
     "quotes": lambda text: text.replace('"', "'"),
@@ -219,7 +209,7 @@ class Filler:
 
     def __init__(self, mind: Mind, schema: Mapping[str, Any]) -> None:
         self.neutral: list[str] = []
-        """Fields that got a neutral value, each once."""
+        """Fields that got a neutral value, without repeats."""
         self._mind = mind
         self._schema = schema
         self._agent = ""
@@ -341,7 +331,7 @@ class Filler:
         return pick(choices, self._mind.model.seed, salt, *choices)
 
     def _note_neutral(self, name: str) -> None:
-        # nobody reads the answer of an unfinished plan, so what it holds does not matter
+        # nobody reads the answer of an unfinished plan, so its value does not matter
         ignored = self._unfinished and name in ANSWERS
         if not ignored and name not in self.neutral:
             self.neutral.append(name)

@@ -75,7 +75,7 @@ class ModelProfile:
     acuity: float = 0.8
     """Probability of noticing a fact that is visible in a picture."""
     reading: float = 1.0
-    """Probability of taking in a fact that the prompt states in words."""
+    """Probability of noticing a fact that the prompt states in words."""
     hallucination: float = 0.02
     """Probability, per picture, of seeing a deed that is not there."""
     temptation: float = 0.25
@@ -101,9 +101,9 @@ class ModelProfile:
     judging: float = 0.5
     """Share of verdicts on answers of others that follow from the facts; the rest are noise."""
     grading: float = 0.9
-    """Share of verdicts on its own knowledge that follow from the facts; the rest are noise."""
+    """Share of its self-assessments that follow from the facts; the rest are noise."""
     position_bias: float = 0.0
-    """Probability of choosing the first option whatever is known."""
+    """Probability of choosing the first option regardless of what is known."""
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,9 @@ class LabModel:
     judging: float = 1.0
     """Share of verdicts on answers of others that are not noise."""
     grading: float = 1.0
-    """Share of verdicts on its own knowledge that are not noise."""
+    """Share of its self-assessments that are not noise."""
     position_bias: float = PROFILE.model.position_bias
-    """Probability of choosing the first option whatever is known."""
+    """Probability of choosing the first option regardless of what is known."""
     profile: str = ""
     """The edition of the laboratory whose errors the model makes where they are not set."""
 
@@ -204,17 +204,8 @@ class LabModel:
         return "lab/" + ",".join(parts or [f"acuity={self.acuity:g}"])
 
 
-SHARES = (
-    "acuity",
-    "reading",
-    "hallucination",
-    "json_faults",
-    "middle",
-    "judging",
-    "grading",
-    "position_bias",
-)
-"""Parameters between 0 and 1."""
+UNBOUNDED = ("latency", "verbosity", "dilution")
+"""Numbers of any size; all others that are not whole are shares, between 0 and 1."""
 
 
 def parse(text: str) -> LabModel:
@@ -229,31 +220,26 @@ def parse(text: str) -> LabModel:
         try:
             if not equals:
                 raise ValueError(piece)
-            group = by_kind if key in KINDS.values() else values
-            group[key] = _parse_value(key, value)
+            parsed = _parse_value(key, value)
         except ValueError as error:
             raise ConfigError(f"lab/{text}: {piece!r} is not NAME=NUMBER", key=key) from error
-    _check(text, {**values, **by_kind})
-    usual = LabModel.of(values.get("profile", ""))
-    return replace(usual, by_kind=by_kind, **values)
+        if key in UNBOUNDED and not (parsed >= 0 and math.isfinite(parsed)):
+            raise ConfigError(f"lab/{text}: {key} must be finite and not negative", key=key)
+        if key not in UNBOUNDED and isinstance(parsed, float) and not 0 <= parsed <= 1:
+            raise ConfigError(f"lab/{text}: {key} must be between 0 and 1", key=key)
+        group = by_kind if key in KINDS.values() else values
+        group[key] = parsed
+    return replace(LabModel.of(values.get("profile", "")), by_kind=by_kind, **values)
 
 
 def _parse_value(key: str, value: str) -> Any:
     if key == "world":
         seed, _, minutes = value.partition(":")
         return int(seed), int(minutes)
-    kinds = {"profile": str, "seed": int, "context": int, "sleep": int, "tools": int}
-    number = kinds.get(key, float)(value)
-    return bool(number) if key in ("sleep", "tools") else number
-
-
-def _check(text: str, values: Mapping[str, Any]) -> None:
-    for key in (*SHARES, *KINDS.values()):
-        if key in values and not 0 <= values[key] <= 1:
-            raise ConfigError(f"lab/{text}: {key} must be between 0 and 1", key=key)
-    for key in ("latency", "verbosity", "dilution"):
-        if key in values and not (values[key] >= 0 and math.isfinite(values[key])):
-            raise ConfigError(f"lab/{text}: {key} must be finite and not negative", key=key)
+    if key in ("sleep", "tools"):
+        return bool(int(value))
+    kinds = {"profile": str, "seed": int, "context": int}
+    return kinds.get(key, float)(value)
 
 
 def digest(*words: object, size: int = 8) -> bytes:

@@ -1,7 +1,7 @@
-"""What a simulated model takes in from a call: the pictures, the text, and the form of the reply.
+"""What a simulated model perceives of a call: the pictures, the text, and the form of the reply.
 
-:class:`Eyes` decides what is noticed, :class:`Shown` reads the messages. Below them: how forms and
-tools are read where the prompt describes them in words.
+:class:`Eyes` decides what is noticed, :class:`Shown` reads the messages. Functions below them read
+forms and tools that the prompt describes in words.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -125,7 +125,7 @@ _FIELDS = re.compile(
 _MOMENT = re.compile(rf"({SHORT_CLOCK})|\b({_NUMBER})\s?s(?:econds)?\b")
 # the time before a note; somebody looked at the film then
 _NOTED = re.compile(rf"\[({SHORT_CLOCK})\]")
-# "B. the green cup" on a line of its own
+# "B. the green cup" on a separate line
 _OPTION = re.compile(r"^[ \t]*([A-Z])[.)][ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 # "The film is 01:00:00 long" or "duration: 3600"
 _LONG = re.compile(
@@ -164,13 +164,10 @@ class Shown:
         """The moment of each picture; ``None`` if the code is unreadable or the world unknown."""
         parts = [part for message in self.messages for part in message.parts]
         moments = [frame_code.read(part.frame.pixels) for part in parts if isinstance(part, Image)]
-        return [moment if self._knows(moment) else None for moment in moments]
-
-    def _knows(self, moment: frame_code.Moment | None) -> bool:
         world = self.eyes.model.world
-        if world is None or moment is None:
-            return True
-        return world == (moment.seed, moment.minutes)
+        if world is None:
+            return moments
+        return [each if each and world == (each.seed, each.minutes) else None for each in moments]
 
     @cached_property
     def seen(self) -> list[Sighting]:
@@ -197,7 +194,7 @@ class Shown:
 
     @cached_property
     def read_facts(self) -> list[Sighting]:
-        """The stated facts that the model takes in."""
+        """The stated facts that the model notices."""
         times = _times(self.text)
         stated: list[tuple[int, Sighting]] = []
         for place, fact in facts_in(self.text):
@@ -292,7 +289,7 @@ class Shown:
         return {int(number): statement for number, statement in _NUMBERED_LINE.findall(body)}
 
     def _readings(self, times: list[tuple[int, float]]) -> list[tuple[int, Sighting]]:
-        """Sign texts on their own with their positions, as OCR reports them: after a time."""
+        """Sign texts outside sentences, as OCR reports them after a time, with their positions."""
         readings = []
         for match in _SIGN.finditer(self.text):
             line_start = self.text.rfind("\n", 0, match.start()) + 1
@@ -304,19 +301,9 @@ class Shown:
                 readings.append((match.start(), sighting))
         return readings
 
-    @cached_property
-    def worded_tools(self) -> tuple[ToolSpec, ...]:
-        """Tools that the prompt describes in words, for models without tool calls."""
-        return tuple(tools_in(self.instructions))
-
-    @cached_property
-    def form(self) -> Mapping[str, Any] | None:
-        """The form of the reply that the prompt describes in words, where it does."""
-        return form_in(self.instructions)
-
 
 def _ranges(text: str) -> Iterator[tuple[tuple[int, int], float, float]]:
-    """Every time range that a text names, with its place, in whatever notation."""
+    """Every time range in a text, in any of the known notations, with its position."""
     for pattern in (_RANGE, _SECONDS_RANGE, _FIELDS):
         for match in pattern.finditer(text):
             yield match.span(), parse_time(match[1]), parse_time(match[2])
@@ -341,8 +328,8 @@ def _before(times: list[tuple[int, float]], place: int) -> float | None:
     return times[earlier - 1][1] if earlier else None
 
 
-# Forms and tools as prompts describe them in words: where a request carries no schema, as between
-# the uses of tools, a simulated model goes by the words, as a real model would.
+# Forms and tools as prompts describe them in words: without a schema in the request, as between
+# uses of tools, a simulated model reads the words, as a real model would.
 _MEMBER = re.compile(r'(?:^|, | and |\n)"([^"\n]+)": ')
 _TOOL = re.compile(r"^(\w+): (.*) Arguments: (.*)$", re.MULTILINE)
 _FORM = re.compile(r'Its fields:\n((?:"[^"\n]+": .*(?:\n|$))+)')
@@ -356,21 +343,20 @@ def form_in(text: str) -> dict[str, Any] | None:
 
 
 def tools_in(text: str) -> Iterator[ToolSpec]:
-    """The tools that a prompt tells of, one a line."""
+    """The tools that a prompt lists, one per line."""
     for name, description, arguments in _TOOL.findall(text):
         schema = {"type": "object", "properties": _members(arguments)}
         yield ToolSpec(name, description, schema)
 
 
 def is_form(line: str) -> bool:
-    """Whether a line describes a field of the reply or a tool, and so is no material."""
+    """Whether a line describes a field of the reply or a tool, so that it is not material."""
     return _TOOL.match(line) is not None or re.match(r'"[^"]+": ', line) is not None
 
 
 def _members(text: str) -> dict[str, Any]:
-    """``"name": words`` pairs, up to the next name each."""
+    """The fields of ``"name": words`` pairs; the words of a name end at the next name."""
     text = text.strip()
-    # what an object inside a list holds belongs to that list's words
     lines = text.split("\n")
     if len(lines) > 1:
         return {name: node for line in lines for name, node in _members(line).items()}
@@ -381,6 +367,7 @@ def _members(text: str) -> dict[str, Any]:
             continue
         end = starts[number + 1].start() if number + 1 < len(starts) else len(text)
         words = text[match.end() : end]
+        # the rest describes an object inside this field
         if words.endswith(("each with", "an object with")) or "each with " in words:
             members[match.group(1)] = _node(text[match.end() :])
             break

@@ -57,6 +57,7 @@ FORMS: Mapping[str, str] = {
 """Every question that can be asked, by form."""
 
 RELATIONS = ("cost", "weigh", "leave", "own")
+"""Forms of questions that the narrator answers."""
 WHOLE_FILM = frozenset({"topic", "count", "count_kind"})
 """Forms that need the whole film rather than a few moments."""
 
@@ -86,7 +87,7 @@ class LabQuery:
         return FORMS[self.form].format(**words)
 
     def needs(self) -> list[Fact]:
-        """Patterns of what must be seen, as far as the question itself tells."""
+        """Patterns of what must be seen, as the question states them."""
         needs: list[Fact] = [self.first] if self.first else []
         if self.second and self.second != Deed():
             needs.append(self.second)
@@ -204,11 +205,6 @@ def same(one: str, other: str) -> bool:
 
 def _normal(value: str) -> str:
     return " ".join(value.lower().split()).rstrip(".")
-
-
-def index_of(options: Sequence[str], value: str) -> int | None:
-    """The index of the option that states a value."""
-    return next((number for number, option in enumerate(options) if same(option, value)), None)
 
 
 @dataclass(frozen=True)
@@ -410,14 +406,11 @@ def option_of(finding: Finding, options: Sequence[str]) -> int | None:
     """The index of the option that a finding supports; a count goes to the nearest number."""
     if finding.value is None or not options:
         return None
-    exact = index_of(options, finding.value)
-    numeric = finding.value.isdigit() and all(option.isdigit() for option in options)
-    if exact is not None or not numeric:
-        return exact
+    for number, option in enumerate(options):
+        if same(option, finding.value):
+            return number
+    if not finding.value.isdigit() or not all(option.isdigit() for option in options):
+        return None
     counted, numbers = int(finding.value), [int(option) for option in options]
     # ties go to the larger number: what was counted may be incomplete
     return min(range(len(options)), key=lambda n: (abs(numbers[n] - counted), -numbers[n]))
-
-
-SPOKEN_FORMS = frozenset(RELATIONS)
-"""Forms of questions that the narrator answers."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
-from longtake.lab.facts import Deed, Fact, Happening, Person, Saying, Sighting, Sign, fits
+from longtake.lab.facts import Deed, Fact, Happening, Saying, Sighting, Sign, fits
 from longtake.lab.profile import PROFILE, generator
 from longtake.lab.queries import (
     LabQuery,
@@ -69,7 +69,7 @@ def _matching(script: Script, pattern: Fact) -> list[Happening]:
 
 
 def _is_unique(script: Script, query: LabQuery) -> bool:
-    """Whether exactly one deed of the film matches, whatever it would answer."""
+    """Whether exactly one deed of the film matches, whatever the answer."""
     assert isinstance(query.first, Deed)
     return len(_matching(script, query.first)) == 1
 
@@ -165,19 +165,6 @@ def counted(script: Script) -> list[tuple[LabQuery, int]]:
     return totals
 
 
-def evidence_of_count(script: Script, query: LabQuery) -> tuple[Happening, ...]:
-    """Every deed that is counted."""
-    assert query.first is not None
-    matching = _matching(script, query.first)
-    return tuple(h for h in matching if query.kind is None or handles(h.fact, query.kind))
-
-
-def _others_of(script: Script, person: Person | None, excluded: Sequence[Happening]) -> list[Deed]:
-    """The other deeds of a person."""
-    theirs = [h for h in script.deeds if deed_of(h).person == person]
-    return [deed_of(h) for h in theirs if h not in excluded]
-
-
 def _scopes(script: Script, rng: random.Random) -> Drafts:
     """What somebody does in a part of the film, where the same verb also occurs elsewhere."""
     minute = rng.randint(1, max(1, script.minutes - 1))
@@ -197,7 +184,8 @@ def _scopes(script: Script, rng: random.Random) -> Drafts:
             if len(alike) < 2 or not _is_alone_in(scope, happening, alike, script.duration):
                 continue
             others = shuffled(rng, [deed_of(h) for h in alike if h is not happening])
-            rest = shuffled(rng, _others_of(script, deed.person, alike))
+            theirs = _matching(script, Deed(deed.person))
+            rest = shuffled(rng, [deed_of(h) for h in theirs if h not in alike])
             wrong = tuple(value_of("scope", other) for other in (*others, *rest))
             query = LabQuery("scope", pattern, scope=scope)
             yield Draft(query, str(deed.thing), wrong, (happening,))
@@ -209,9 +197,9 @@ def _is_alone_in(
     """Whether only this one of similar deeds lies, and entirely lies, in a part of the film."""
     part = scope_segment(scope, duration)
     touching = [h for h in alike if h.start < part.end and h.end > part.start]
-    # a deed across the border would make the answer arguable
-    entirely = happening.start >= part.start and happening.end <= part.end
-    return touching == [happening] and entirely
+    # a deed across the border would make the answer debatable
+    inside = happening.start >= part.start and happening.end <= part.end
+    return touching == [happening] and inside
 
 
 def _hops(script: Script, rng: random.Random) -> Drafts:
@@ -249,7 +237,7 @@ def _topics(script: Script, rng: random.Random) -> Drafts:
     """The theme of the film, if it is clear."""
     totals = Counter(value_of("topic", happening.fact) for happening in script.deeds)
     (theme, count), *others = totals.most_common()
-    # a theme that barely leads would be arguable
+    # a theme that barely leads would be debatable
     if len(others) >= OPTIONS - 1 and count >= 1.5 * others[0][1]:
         wrong = shuffled(rng, [name for name, _ in others])
         yield Draft(LabQuery("topic"), theme, tuple(wrong), script.deeds)
@@ -287,7 +275,11 @@ def _counts(script: Script, rng: random.Random) -> Drafts:
         total = rng.choice(options)
         query = by_form[form][total].pop()
         wrong = tuple(str(option) for option in options if option != total)
-        yield Draft(query, str(total), wrong, evidence_of_count(script, query))
+        assert query.first is not None
+        evidence = _matching(script, query.first)
+        if query.kind is not None:
+            evidence = [deed for deed in evidence if handles(deed.fact, query.kind)]
+        yield Draft(query, str(total), wrong, tuple(evidence))
 
 
 def _order(script: Script, rng: random.Random) -> Drafts:
@@ -427,8 +419,9 @@ def make_questions(script: Script, count: int = 60) -> tuple[LabQuestion, ...]:
     questions: list[LabQuestion] = []
     asked: set[str] = set()
     while makers and len(questions) < count:
-        for kind in list(makers):
-            question = _next_question(script, kind, makers[kind], rng, asked)
+        for kind, drafts in list(makers.items()):
+            finished = (_finish(script, kind, draft, rng, asked) for draft in drafts)
+            question = next(filter(None, finished), None)
             if question is None:
                 del makers[kind]
             elif len(questions) < count:
@@ -448,24 +441,13 @@ def everything(script: Script) -> list[Sighting]:
 
 
 def within(script: Script, evidence: Sequence[Segment]) -> list[Sighting]:
-    """What happens inside the given segments."""
+    """What happens within the given segments."""
     inside = []
     for sighting in everything(script):
         time = sighting.time
         if time is not None and any(time in segment for segment in evidence):
             inside.append(sighting)
     return inside
-
-
-def _next_question(
-    script: Script, kind: str, drafts: Iterator[Draft], rng: random.Random, asked: set[str]
-) -> LabQuestion | None:
-    """The question of the next valid draft; ``None`` if there is none left."""
-    for draft in drafts:
-        question = _finish(script, kind, draft, rng, asked)
-        if question is not None:
-            return question
-    return None
 
 
 def _finish(
@@ -477,8 +459,8 @@ def _finish(
     key = text + str(is_open)
     if key in asked:
         return None
-    wrong = [option for option in draft.wrong if option != draft.answer]
-    wrong = list(dict.fromkeys(wrong))[: OPTIONS - 1]
+    wrong = list(dict.fromkeys(option for option in draft.wrong if option != draft.answer))
+    del wrong[OPTIONS - 1 :]
     if len(wrong) < OPTIONS - 1:
         return None
     options = () if is_open else tuple(rng.sample([draft.answer, *wrong], OPTIONS))

@@ -15,8 +15,7 @@ from longtake._util.timecode import CLOCK, SHORT_CLOCK, clock, parse_time
 from longtake.lab.facts import Deed, Fact, Saying, Sighting, Sign, facts_in, sentence, wish
 from longtake.lab.mind import Mind, scope_of, timed
 from longtake.lab.prompt import is_form
-from longtake.lab.queries import SPOKEN_FORMS, WHOLE_FILM, option_of, same
-from longtake.llm.chat import ToolSpec
+from longtake.lab.queries import RELATIONS, WHOLE_FILM, option_of, same
 from longtake.types import LETTERS, Segment
 
 SIMPLE = frozenset({"what", "who", "where", "deed", "colour", "sign"})
@@ -66,7 +65,7 @@ def next_agent(mind: Mind, names: Sequence[str]) -> str:
     """
     done = history(mind, names)
     by_role = {role_of(name): name for name in names}
-    spoken = mind.query is not None and mind.query.form in SPOKEN_FORMS
+    spoken = mind.query is not None and mind.query.form in RELATIONS
     if done and done[-1] == "ground" and "perceive" in by_role:
         role = "perceive"
     elif mind.grade == 3:
@@ -89,8 +88,8 @@ def instruction(mind: Mind) -> str:
 
 def best_intervals(mind: Mind) -> list[Segment]:
     """The time ranges that the prompt names, most relevant lines first."""
-    start, end = scope_of(mind)
-    ranked: list[tuple[float, int, Segment]] = []
+    scope = scope_of(mind)
+    ranked: list[tuple[float, Segment]] = []
     for line in mind.shown.text.splitlines():
         if is_form(line):
             continue
@@ -98,10 +97,10 @@ def best_intervals(mind: Mind) -> list[Segment]:
         relevance = mind.relevance(stated)
         for segment in mind.shown.intervals(line):
             # the whole film is not worth naming
-            if segment.overlap(Segment(start, end)) > 0 and segment.duration < mind.shown.duration:
-                ranked.append((-relevance, len(ranked), segment))
-    ranked.sort(key=lambda entry: entry[:2])
-    return list(dict.fromkeys(segment for _, _, segment in ranked))
+            if segment.overlap(scope) > 0 and segment.duration < mind.shown.duration:
+                ranked.append((relevance, segment))
+    ranked.sort(key=lambda entry: -entry[0])
+    return list(dict.fromkeys(segment for _, segment in ranked))
 
 
 def uses(mind: Mind) -> int:
@@ -143,15 +142,8 @@ def _tool_patterns(mind: Mind, names: Sequence[str]) -> list[str]:
 
 def next_segment(mind: Mind) -> Segment:
     """The segment to look at next; each use of a tool takes the next named time range."""
-    start, end = scope_of(mind)
     named = best_intervals(mind)
-    return named[uses(mind) % len(named)] if named else Segment(start, end)
-
-
-def pick_tool(mind: Mind, tools: Sequence[ToolSpec]) -> ToolSpec:
-    """The specification of the tool to use."""
-    chosen = choose_tool(mind, [tool.name for tool in tools])
-    return next(tool for tool in tools if tool.name == chosen)
+    return named[uses(mind) % len(named)] if named else scope_of(mind)
 
 
 _SCORES = {(3, True): 9, (2, True): 6, (2, False): 4, (3, False): 3}
@@ -199,7 +191,7 @@ def summary(mind: Mind) -> str:
 
 
 def findings(mind: Mind) -> str:
-    """Report what is known with times: first what supports the answer, then everything else."""
+    """Report with times what is known: first what supports the answer, then everything else."""
     sentences = [timed(sighting) for sighting in _known(mind)[:8]]
     return mind.padded(" ".join(sentences) or "Nothing was found.")
 
@@ -218,7 +210,7 @@ def _complete(fact: Fact) -> bool:
 
 
 def missing_keyword(mind: Mind) -> str:
-    """What is missing most; empty if nothing is."""
+    """What to look for next; empty if nothing is missing."""
     return wish(mind.needs[0]) if mind.needs and mind.grade < 3 else ""
 
 
@@ -230,10 +222,9 @@ def score(mind: Mind) -> int:
 
 def temporal_plan(mind: Mind) -> str:
     """Which part of the film the question is about."""
-    start, end = scope_of(mind)
     if mind.query is not None and mind.query.form in ("before", "after", "next", "previous"):
         return f"find the moment that is named, then look {mind.query.form} it"
-    return f"{clock(start)} to {clock(end)}"
+    return f"{clock(scope_of(mind).start)} to {clock(scope_of(mind).end)}"
 
 
 _PROPOSED_LETTER = re.compile(r"(?:answer|choice|proposed|proposal)\W{1,4}(?:is\W+)?([A-Z])\b")
@@ -372,7 +363,7 @@ def _by_promise(mind: Mind, segments: Mapping[int, Segment]) -> list[int]:
     Segments in the part of the film that is asked about come first, then those on the right side
     of a known anchor, then those near a clue, then longer ones, which hide more.
     """
-    scope = Segment(*scope_of(mind))
+    scope = scope_of(mind)
     anchor = _anchor(mind)
     form = mind.query.form if mind.query else ""
     clues = []
@@ -450,7 +441,7 @@ def facets(mind: Mind) -> list[dict[str, Any]]:
 
 
 def lines(mind: Mind) -> list[dict[str, Any]]:
-    """Subtitle lines that bear on the question, with times; all of them if nothing is asked."""
+    """Subtitle lines relevant to the question, with times; all lines if there is no question."""
     spoken = [s for s in mind.shown.read_facts if isinstance(s.fact, Saying)]
     relevant = [s for s in spoken if mind.query is None or mind.relevance([s]) > 0.5]
     quoted = []

@@ -45,7 +45,7 @@ class Appearance:
 
 @dataclass(frozen=True)
 class Scene:
-    """A stretch of the film at one place."""
+    """A part of the film at one place."""
 
     start: int
     end: int
@@ -114,13 +114,9 @@ class Script:
             bounds[scene.episode] = (start, scene.end)
         return tuple(Segment(float(start), float(end)) for start, end in bounds.values())
 
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [scene.start for scene in self.scenes]
-
     def scene_at(self, second: float) -> Scene:
         """The scene on screen at a given second."""
-        number = bisect.bisect_right(self._starts, second) - 1
+        number = bisect.bisect_right(self.scenes, second, key=lambda scene: scene.start) - 1
         return self.scenes[max(0, number)]
 
     def visible(self, second: int) -> list[Fact]:

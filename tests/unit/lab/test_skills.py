@@ -2,16 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
 from unit.lab.asking import fields, model, reply, shown, spoken_in
 
 from longtake._util.timecode import clock
+from longtake.agents.answer import ReasonedChoice
 from longtake.agents.run import Agent
 from longtake.agents.team import Opinion, group_answers, judge_all
 from longtake.agents.tools import tool, use_tools
@@ -20,7 +19,10 @@ from longtake.lab.footage import LabFootage
 from longtake.lab.skills import LISTS, VALUES
 from longtake.llm.chat import Image, Options, say
 from longtake.llm.structured.ask import ask
-from longtake.llm.structured.schema import Letter, schema_for
+from longtake.llm.structured.schema import schema_for
+from longtake.methods.symphony.method import PlanReply
+from longtake.methods.videoagent.method import WishesReply
+from longtake.methods.videodetective.plan import OpenDecomposition, TimelineReply
 from longtake.types import Question, Segment
 
 WORLD = make_world(3, 30, 80)
@@ -83,15 +85,6 @@ def test_grade():
     assert levels == [1, 2, 3]
 
 
-class Wish(BaseModel):
-    segment: int
-    description: str
-
-
-class Wishes(BaseModel):
-    missing: list[Wish]
-
-
 def segments(count=6):
     step = SCRIPT.duration / count
     return "\n".join(f"{n + 1}. {clock(n * step)} to {clock((n + 1) * step)}" for n in range(count))
@@ -99,7 +92,7 @@ def segments(count=6):
 
 def wishes(asked, notes=""):
     body = f"The film is {clock(SCRIPT.duration)} long.\n{notes}\nSegments:\n{segments()}"
-    return reply(SHARP, shown(asked, notes=body), schema_for(Wishes))["missing"]
+    return reply(SHARP, shown(asked, notes=body), schema_for(WishesReply))["missing"]
 
 
 def test_ask_for_more_names_segments_that_exist_and_what_to_look_for():
@@ -117,7 +110,7 @@ def test_ask_for_more_keeps_to_the_part_that_is_asked_about():
 
 
 def test_ask_for_more_without_segments_asks_for_nothing():
-    assert reply(SHARP, shown(question("needle")), schema_for(Wishes)) == {"missing": []}
+    assert reply(SHARP, shown(question("needle")), schema_for(WishesReply)) == {"missing": []}
 
 
 def test_gate():
@@ -146,22 +139,11 @@ def test_key_information_turns_to_what_is_still_missing():
     assert any(clue != before for clue in after)
 
 
-class Facet(BaseModel):
-    entities: list[str]
-    event_query: str
-
-
-class Parts(BaseModel):
-    query_keywords: list[str]
-    facets: list[Facet]
-    general_query: str
-    temporal_plan: str
-    vlm_query: str
-
-
 def test_decompose():
     asked = question("needle", "What does the person")
-    said = Parts.model_validate(reply(SHARP, shown(asked), schema_for(Parts)))
+    said = OpenDecomposition.model_validate(
+        reply(SHARP, shown(asked), schema_for(OpenDecomposition))
+    )
     assert len(said.facets) == 4
     assert said.query_keywords
     assert said.vlm_query == asked.text
@@ -173,22 +155,12 @@ def test_decompose():
     assert partial == {"query_keywords": said.query_keywords}
 
 
-class Event(BaseModel):
-    start: float
-    end: float
-    description: str
-
-
-class Timeline(BaseModel):
-    events: list[Event]
-
-
 def test_timeline():
     pictures = FOOTAGE.at(np.linspace(0, FOOTAGE.duration - 1, 32).tolist())
-    said = Timeline.model_validate(
-        reply(SHARP, [say("user", *map(Image, pictures))], schema_for(Timeline))
+    said = TimelineReply.model_validate(
+        reply(SHARP, [say("user", *map(Image, pictures))], schema_for(TimelineReply))
     )
-    assert said.events[0].start == 0
+    assert said.events[0].start == "00:00:00"
     assert all(a.end <= b.start for a, b in zip(said.events, said.events[1:], strict=False))
     assert any("At the" in event.description for event in said.events)
 
@@ -319,35 +291,31 @@ def test_passages_that_hold_the_answer():
     assert reply(SHARP, shown(asked, notes="1. [00:00:01] Nothing."), form) == {"passages": []}
 
 
-class Plan(BaseModel):
-    reason: str
-    agent: Literal["grounding", "perception", "subtitle", "finish"]
-    instruct: str
-    choice: Letter = None
-
-
 def plan(asked, history):
     body = f'<material name="history">\n{history or "(nothing yet)"}\n</material>'
-    said = reply(SHARP, shown(asked, notes=body), schema_for(Plan, asked.question))
+    said = reply(SHARP, shown(asked, notes=body), schema_for(PlanReply, asked.question))
     return said["agent"], said
 
 
 def test_plan_goes_from_grounding_to_perception_to_finish():
     asked = question("multihop")
     assert plan(asked, "")[0] == "grounding"
-    assert plan(asked, "grounding: 00:10:00 to 00:10:10, 00:20:00 to 00:20:10")[0] == "perception"
-    agent, said = plan(asked, f"grounding: 00:10:00 to 00:10:10\nperception: {noted(asked)}")
-    assert (agent, said["choice"]) == ("finish", asked.answer)
-    assert plan(asked, "grounding: none\nperception: nothing")[0] == "grounding"
-    assert plan(asked, "grounding: none\nperception: nothing\n" * 3)[0] == "finish"
+    assert (
+        plan(asked, "grounding: 00:10:00 to 00:10:10, 00:20:00 to 00:20:10")[0]
+        == "visual_perception"
+    )
+    agent, said = plan(asked, f"grounding: 00:10:00 to 00:10:10\nvisual_perception: {noted(asked)}")
+    assert (agent, said["answer"]) == ("finish", asked.answer_text)
+    assert plan(asked, "grounding: none\nvisual_perception: nothing")[0] == "grounding"
+    assert plan(asked, "grounding: none\nvisual_perception: nothing\n" * 3)[0] == "finish"
 
 
 def test_plan_sends_spoken_questions_to_the_subtitles():
     asked = question("spoken")
-    assert plan(asked, "")[0] == "subtitle"
+    assert plan(asked, "")[0] == "subtitles"
     heard = spoken_in(SCRIPT, asked.evidence)
-    agent, said = plan(asked, f"subtitle: {heard}")
-    assert (agent, said["choice"]) == ("finish", asked.answer)
+    agent, said = plan(asked, f"subtitles: {heard}")
+    assert (agent, said["answer"]) == ("finish", asked.answer_text)
 
 
 def test_instructions_name_the_stretches_that_grounding_returned():
@@ -387,11 +355,6 @@ def test_reflect_on_words():
     ]
 
 
-class Seen(BaseModel):
-    reason: str
-    choice: Letter = None
-
-
 @pytest.mark.parametrize("native", [True, False])
 def test_tools_are_used_until_the_answer_is_known(native, tmp_path, monkeypatch):
     asked = question("needle")
@@ -413,7 +376,7 @@ def test_tools_are_used_until_the_answer_is_known(native, tmp_path, monkeypatch)
         chat,
         "videoagent/predict",
         [tool(global_summary), tool(frame_inspector)],
-        Seen,
+        ReasonedChoice,
         question=asked.question,
         seen="(nothing)",
         length="00:30:00",
@@ -430,7 +393,7 @@ def test_a_spoilt_reply_is_repaired_by_asking_again():
         said = ask(
             chat,
             "videoagent/predict",
-            Seen,
+            ReasonedChoice,
             default=None,
             question=asked.question,
             seen=noted(asked),
