@@ -154,16 +154,6 @@ def test_blind_spots_are_per_kind(footages):
     assert accuracy(spots, footages, evidence, {"needle"})[0] < 0.45
 
 
-def test_imagined_things_mislead(footages):
-    sane, mad = model(acuity=0.8), model(acuity=0.8, hallucination=1.0)
-    frame = footages[0].at([100.0])[0]
-    said = [
-        chat.complete([say("user", "Describe.", Image(frame))], Options()).text
-        for chat in (sane, mad)
-    ]
-    assert len(said[1]) > len(said[0])
-
-
 def test_a_sharper_eye_sees_all_that_a_duller_one_sees():
     script, gained = worlds()[0].script, 0
     for happening in (*script.deeds, *script.signs):
@@ -208,13 +198,10 @@ def test_spoilt_json_comes_at_its_rate(footages):
     assert 0.2 < spoilt / len(frames) < 0.4
 
 
-def test_verbosity_adds_words(footages):
-    frame = footages[0].at([100.0])[0]
-    brief, long = (
-        model(verbosity=v).complete([say("user", "Describe.", Image(frame))], Options()).text
-        for v in (0.0, 3.0)
-    )
-    assert long.startswith(brief)
+@pytest.mark.parametrize("more", [{"verbosity": 3.0}, {"hallucination": 1.0}], ids=str)
+def test_verbosity_and_imagined_things_add_words(footages, more):
+    asked = [say("user", "Describe.", Image(footages[0].at([100.0])[0]))]
+    brief, long = (model(**given).complete(asked, Options()).text for given in ({}, more))
     assert len(long) > len(brief) + 60
 
 

@@ -8,7 +8,7 @@ import pytest
 from longtake.lab import vocabulary as v
 from longtake.lab.facts import facts_in, fits, wished_in
 from longtake.lab.film import make_world
-from longtake.lab.queries import FORMS, option_of, query_in, scope_segment, solve, stated_deed
+from longtake.lab.queries import FORMS, query_in, scope_segment, solve, stated_deed
 from longtake.lab.questions import KINDS, within
 from longtake.types import LETTERS
 
@@ -105,17 +105,6 @@ def test_exactly_one_option_is_right(world):
             assert is_right(world.script, query, question.answer_text), question
 
 
-def test_every_answer_follows_from_its_evidence_alone(world):
-    for question in world.questions:
-        seen = within(world.script, question.evidence)
-        finding = solve(
-            asked(question.text), seen, options=question.options, duration=world.script.duration
-        )
-        assert finding.value == question.answer_text, question
-        if question.options:
-            assert option_of(finding, question.options) == LETTERS.index(question.answer)
-
-
 def test_no_evidence_can_be_left_out(world):
     """Without any one of its segments, the rest of the evidence does not settle the answer."""
     for question in world.questions:
@@ -131,17 +120,12 @@ def test_no_evidence_can_be_left_out(world):
 
 def test_wrong_options_are_true_of_other_moments(world):
     script = world.script
-    true_somewhere = {str(d.thing) for d in deeds(script)} | {str(d.person) for d in deeds(script)}
-    true_somewhere |= {f"at the {d.place}" for d in deeds(script)} | {
-        d.thing.colour for d in deeds(script)
-    }
-    true_somewhere |= {f"{v.VERBS[d.verb]} it" for d in deeds(script)}
-    true_somewhere |= {f"{v.VERBS[d.verb]} {d.thing} at the {d.place}" for d in deeds(script)}
-    true_somewhere |= {
-        f"{d.person} {v.VERBS[d.verb]} {d.thing} at the {d.place}" for d in deeds(script)
-    }
-    true_somewhere |= {h.fact.text for h in script.signs} | {h.fact.value for h in script.sayings}
-    true_somewhere |= {v.THEME_OF[d.thing.kind] for d in deeds(script)}
+    true_somewhere = {h.fact.text for h in script.signs} | {h.fact.value for h in script.sayings}
+    for deed in deeds(script):
+        does, thing = v.VERBS[deed.verb], deed.thing
+        doing = f"{does} {thing} at the {deed.place}"
+        true_somewhere |= {str(thing), thing.colour, v.THEME_OF[thing.kind], str(deed.person)}
+        true_somewhere |= {f"at the {deed.place}", f"{does} it", doing, f"{deed.person} {doing}"}
     for question in world.questions:
         if question.kind != "count":  # a number is true of nothing by itself
             assert set(question.options) <= true_somewhere, question
