@@ -148,12 +148,28 @@ def test_the_loss_falls_and_order_is_learnt(tmp_path):
     assert head.thresholds["chunk_low"] < head.thresholds["chunk_high"]
 
 
+class Killed(Exception):
+    """Ends a training as the death of its process would."""
+
+
+def kill_after(steps):
+    """Reports progress until so many steps are done; nothing is saved after the last of them."""
+    left = iter(range(steps))
+
+    def tell(epoch, share, progress):
+        if next(left, None) is None:
+            raise Killed
+
+    return tell
+
+
 @trains
 @pytest.mark.parametrize("killed_after", [3, 5, 13])
 def test_resumed_equals_unbroken(tmp_path, killed_after):
     train, test = ordered_pairs(96, 0), ordered_pairs(16, 1)
     whole, made = fit(SHAPE, train, test, QUICK, tmp_path / "whole")
-    fit(SHAPE, train, test, QUICK, tmp_path / "broken", stop_after=killed_after)
+    with pytest.raises(Killed):
+        fit(SHAPE, train, test, QUICK, tmp_path / "broken", tell=kill_after(killed_after))
     again, resumed = fit(SHAPE, train, test, QUICK, tmp_path / "broken", resume=True)
     assert all(np.array_equal(whole[name], again[name]) for name in whole)
     assert (resumed.losses, resumed.recalls) == (made.losses, made.recalls)
@@ -235,9 +251,9 @@ def test_the_encoder_is_trained_at_its_own_rate_and_resumes_exactly(clip, tmp_pa
     shape = Shape(dim=16, layers=1, heads=2, frames=4)
     schedule = Schedule(epochs=3, batch=8, encoder_rate=1e-7, checkpoint_steps=1)
 
-    def trained(folder, stop_after=None, resume=False):
+    def trained(folder, **given):
         tuned = TrainableEncoder(encoder, device_of("cpu"))
-        given = {"encoder": tuned, "stop_after": stop_after, "resume": resume, "device": "cpu"}
+        given |= {"encoder": tuned, "device": "cpu"}
         fit(shape, pictures(16, 0), pictures(6, 1), schedule, folder, **given)
         return tuned
 
@@ -250,7 +266,8 @@ def test_the_encoder_is_trained_at_its_own_rate_and_resumes_exactly(clip, tmp_pa
     ]
     # Adam moves a weight by about the rate a step, which here falls along a cosine over six
     assert 1e-7 < max(moved) < 6e-7
-    trained(tmp_path / "broken", stop_after=4)
+    with pytest.raises(Killed):
+        trained(tmp_path / "broken", tell=kill_after(4))
     again = trained(tmp_path / "broken", resume=True).model.state_dict()
     assert all(torch.equal(value, again[name]) for name, value in whole.model.state_dict().items())
 
