@@ -36,27 +36,23 @@ V = TypeVar("V")
 
 
 def with_notes(run: Callable[[S], Iterator[V]]) -> Callable[[S], Iterator[V | Notice]]:
-    """Decorates the ``run`` of a task: each value comes after what was noted meanwhile."""
+    """Decorates the ``run`` of a task: notes are yielded before the value that follows them."""
 
     @functools.wraps(run)
     def values(self: S) -> Iterator[V | Notice]:
         notes: list[str] = []
         stream, computed = Stream(NoteSink(notes.append)), run(self)
         while True:
-            error, value = None, None
             try:
                 with stream.active():
                     value = next(computed)
             except StopIteration:
-                yield from map(Notice, notes)
                 return
-            except Exception as raised:  # noqa: BLE001 - raised again after the notes
-                error = raised
-            yield from map(Notice, notes)
-            notes.clear()
-            if error is not None:
-                raise error
-            yield value  # type: ignore[misc]
+            finally:
+                # also before an error or the end
+                yield from map(Notice, notes)
+                notes.clear()
+            yield value
 
     return values
 
@@ -246,20 +242,16 @@ def _connected(address: str, *, own: bool) -> Any:
     where = "local" if own else address.removeprefix("ray://") or os.environ["RAY_ADDRESS"]
     options = {"include_dashboard": False} if own else {}
     try:
-        _check_reachable(where)
+        host, _, port = where.rpartition(":")
+        if host and port.isdigit():
+            # raises at once if nothing listens there; Ray itself would try for minutes
+            socket.create_connection((host, int(port)), timeout=10.0).close()
         ray.init(where, log_to_driver=False, logging_level="ERROR", **options)
-    # Ray, gRPC and the operating system each have errors of their own
+    # Ray, gRPC and the operating system raise different errors
     except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
         advice = "run on a machine of the cluster, and give its head's address and token"
         raise ConfigError(f"cannot connect to Ray at {where} ({error}); {advice}") from error
     return ray
-
-
-def _check_reachable(where: str) -> None:
-    """Raise at once if nothing listens at an address; Ray itself would try for minutes."""
-    host, _, port = where.rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=10.0).close()
 
 
 ENGINES = ("processes", "ray")

@@ -1,7 +1,7 @@
 """Questions of a benchmark on many workers, within limits that hold for all of them together.
 
 The limits are calls at once per endpoint, and the cost of the run. One :class:`Limits` object
-serves all workers, in a process of its own or as an actor. Workers wait for it in short calls, so
+serves all workers, in a separate process or as an actor. Workers wait for it in short calls, so
 that one that is cancelled or dies leaves no call behind.
 """
 
@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from longtake._util.cancellation import check_stop
@@ -114,8 +115,7 @@ class SharedGate(Gate):
 @contextmanager
 def shared_gates(shared: Limits) -> Iterator[None]:
     """Models opened in the block wait at the gates of the cluster."""
-    make: Callable[[str, int], Gate] = lambda endpoint, limit: SharedGate(shared, endpoint, limit)  # noqa: E731
-    token = make_gate.set(make)
+    token = make_gate.set(partial(SharedGate, shared))
     try:
         yield
     finally:

@@ -67,7 +67,7 @@ class FilmTask:
             yield task.name
 
     def rest(self, done: int) -> FilmTask:  # noqa: ARG002
-        """The whole task: what it has published already is not computed again."""
+        """The whole task: layers that are stored already are not computed again."""
         return self
 
 
@@ -105,7 +105,7 @@ def index_films(
     """Index films side by side; each is returned when it is finished or has failed."""
     opened: dict[Path, OpenedFilm] = {}
     began: dict[Path, float] = {}
-    # a set: a task that is run again after a loss tells of the same parts again
+    # a set: a task that is run again after a loss reports the same parts again
     done: set[tuple[Path, str]] = set()
     total = sum(len(film.only or TASKS) for film in films)
 
