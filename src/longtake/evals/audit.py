@@ -1,4 +1,4 @@
-"""An audit of runs: what their answers owe to the footage, to the moments cited, and to letters.
+"""An audit of runs: how answers depend on the footage, on the cited moments, and on letters.
 
 The questions of a run are asked again in four passes, with something changed in each. A pass is an
 evaluation like any other, in a folder below the run's: it resumes, and keeps to the run's budget.
@@ -105,7 +105,7 @@ class Audit:
 
     @property
     def differences(self) -> dict[str, Difference]:
-        """What the flags rest on, as far as there are passes for it."""
+        """The differences that flags are derived from; those of a missing pass are left out."""
         found = {"minus_blind": compare(self.report, self.blind)}
         if shuffled := self.passes.get("shuffled"):
             found["lost_shuffled"] = _lost(shuffled)
@@ -285,7 +285,7 @@ def _shuffled(item: LabelledQuestion) -> LabelledQuestion:
 
 
 def _widened(citations: Sequence[Segment], duration: float) -> list[Segment]:
-    """Disjoint stretches of at least a second, since a moment of the grid stands for one."""
+    """Disjoint segments of at least a second, since a moment of the grid covers one."""
     wide = []
     for each in citations:
         lacking = max(0.0, 1.0 - each.duration) / 2
@@ -300,7 +300,7 @@ def answers(scored: Scored) -> list[str | None]:
 
 
 def _given(item: LabelledQuestion, row: Mapping[str, Any]) -> str | None:
-    """The text of the answer that was given; ``None`` if there is none."""
+    """The text of the answer; ``None`` if there is none."""
     question = item.asked.question
     if question.options:
         options = dict(zip(question.letters, question.options, strict=True))

@@ -22,13 +22,13 @@ from longtake.evals.report import RunReport
 from longtake.evals.scoring import sound
 
 LEAST = 20
-"""Questions without which nothing is fitted."""
+"""Minimum number of questions for a fit."""
 FOLDS = 5
-"""Parts of the videos, each of which is held out once."""
+"""Folds of the cross-validation over videos."""
 STOPS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
-"""Probabilities to stop at that are tried: 0 never goes on, 1 always does."""
+"""Candidate probabilities to stop at: 0 always stops after the first stage, 1 never stops early."""
 WORTH = 0.15
-"""Accuracy that 100,000 tokens are taken to be worth."""
+"""Gain in accuracy that justifies 100,000 tokens."""
 _VOTE = [each.name for each in fields(Vote)]
 
 
@@ -50,7 +50,7 @@ class VotedQuestion:
 
 @dataclass(frozen=True)
 class End:
-    """The answer that a question ends with; ``stated`` is what the stage itself said, or 0."""
+    """The final answer to a question; ``stated`` is the confidence that the stage stated, or 0."""
 
     benchmark: str
     probability: float
@@ -71,10 +71,10 @@ def fits_of(reports: Sequence[RunReport], model: str | None, about: Mapping[str,
     fits = []
     for key, questions in found.items():
         if len(questions) >= LEAST:
-            stop_at, told = measure(questions, STOPS if by_stage else (1.0,))
-            told = {**about, "questions": len(questions), **told}
+            stop_at, measured = measure(questions, STOPS if by_stage else (1.0,))
+            provenance = {**about, "questions": len(questions), **measured}
             stop = stop_at if by_stage else None
-            fits.append(Fit(*key, weights_of(questions, stop_at), stop, told))
+            fits.append(Fit(*key, weights_of(questions, stop_at), stop, provenance))
     return fits
 
 
@@ -108,7 +108,7 @@ def weights_of(questions: Sequence[VotedQuestion], stop_at: float) -> dict[str, 
 def ends_of(questions: Sequence[VotedQuestion], stop_at: float) -> list[End]:
     """Where questions end if they stop at a probability, fitted without their videos."""
     names, ends = sorted({each.video for each in questions}), []
-    # names often tell of what kind a video is
+    # names often begin with the kind of video
     random.Random(0).shuffle(names)
     for number in range(min(FOLDS, len(names))):
         out = set(names[number::FOLDS])
@@ -131,7 +131,7 @@ def end(question: VotedQuestion, fit: Fit, stop_at: float) -> End:
 def measure(
     questions: Sequence[VotedQuestion], stops: Sequence[float]
 ) -> tuple[float, dict[str, Any]]:
-    """Of the probabilities to stop at the best one, and what is reached with it."""
+    """The best of the probabilities to stop at, and the results with it."""
     ends = {stop: ends_of(questions, stop) for stop in stops}
     totals = {}
     for stop, found in ends.items():
@@ -149,7 +149,7 @@ def measure(
 
 
 def measures(ends: Sequence[End]) -> dict[str, Any]:
-    """How far probabilities can be trusted, beside a constant one and beside what is stated."""
+    """How reliable probabilities are, compared with a constant and with stated confidences."""
     chances, right = [each.probability for each in ends], [each.right for each in ends]
     stated, base = [each.stated for each in ends], sum(each.right for each in ends) / len(ends)
     figures: dict[str, float] = {
@@ -167,6 +167,6 @@ def measures(ends: Sequence[End]) -> dict[str, Any]:
     for share in (0.25, 0.5, 0.75):
         figures[f"surest {share:.0%}"] = surest(chances, right, share)
         figures[f"stated {share:.0%}"] = surest(stated, right, share)
-    told: dict[str, Any] = {name: round(value, 4) for name, value in figures.items()}
+    rounded: dict[str, Any] = {name: round(value, 4) for name, value in figures.items()}
     bins = reliability(chances, right)
-    return told | {"reliability": [[round(value, 4) for value in each] for each in bins]}
+    return rounded | {"reliability": [[round(value, 4) for value in each] for each in bins]}

@@ -1,6 +1,6 @@
 """A leaderboard from run folders: which runs may be on it, and its pages.
 
-Anybody may send a run folder. :func:`check_run` believes nothing in it that can be computed again.
+Anybody may send a run folder. :func:`check_run` computes again whatever can be computed.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def summarize(report: RunReport) -> dict[str, Any]:
 def check_run(path: Path, data: Sequence[Path]) -> RunReport:
     """The run in a folder, scored anew; raises if the folder is not as ``eval`` leaves it."""
     with malformed_files(f"{path}: its files are not as eval writes them"):
-        report = _checked(path, data)
-        # a spec may hold anything: what the pages show of it must be there
+        report = _scored_anew(path, data)
+        # a spec may hold anything: the fields that the pages show must be there
         _row(report)
     return report
 
 
-def _checked(path: Path, data: Sequence[Path]) -> RunReport:
+def _scored_anew(path: Path, data: Sequence[Path]) -> RunReport:
     folder = RunFolder(path.resolve())
     unknown = sorted({each.name for each in folder.path.glob("*")} - FILES)
     if unknown:
@@ -91,7 +91,7 @@ def _checked(path: Path, data: Sequence[Path]) -> RunReport:
 
 def _numbers(version: str) -> tuple[int, ...]:
     parts = version.split(".")
-    # a version that is none is newer than all
+    # a malformed version counts as newer than all others
     return tuple(int(part) for part in parts) if all(map(str.isdecimal, parts)) else (10**9,)
 
 
@@ -186,16 +186,10 @@ def _questions(reports: Sequence[RunReport]) -> dict[str, Any]:
     items: dict[str, LabelledQuestion] = {}
     cells: dict[str, dict[str, tuple[str, str]]] = {}
     for report in reports:
-        right = report.scored.by_question()
-        for item, row in zip(report.items, report.rows, strict=True):
-            key = item.asked.id
-            items[key] = item
-            # without a label there is no verdict, only how the question ended
-            verdict = row["status"]
-            if key in right:
-                verdict = "right" if right[key] else "wrong"
+        for item, row, verdict in zip(report.items, report.rows, report.verdicts, strict=True):
+            items[item.asked.id] = item
             answer = (row.get("choice") or "–") if stated and item.asked.question.options else ""
-            cells.setdefault(key, {})[_anchor(report)] = (verdict, answer)
+            cells.setdefault(item.asked.id, {})[_anchor(report)] = (verdict, answer)
     return {
         "benchmark": reports[0].benchmark,
         "licence": licence,

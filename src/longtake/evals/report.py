@@ -130,10 +130,21 @@ class RunReport(ResultFigures):
 
     @property
     def accuracy(self) -> str:
-        """Accuracy with its interval, or why there is none."""
+        """Accuracy with its interval, or the reason why there is none."""
         if not self.rows:
             return "no results yet"
         return str(self.scored.accuracy) if self.scored.items else "no public labels"
+
+    @property
+    def verdicts(self) -> list[str]:
+        """For each question ``right`` or ``wrong`` or, without a label, how it ended."""
+        named = {True: "right", False: "wrong"}
+        right = self.scored.by_question()
+        verdicts = []
+        for item, row in zip(self.items, self.rows, strict=True):
+            key = item.asked.id
+            verdicts.append(named[right[key]] if key in right else row["status"])
+        return verdicts
 
     @property
     def summary(self) -> list[str]:
@@ -162,7 +173,7 @@ class RunReport(ResultFigures):
 
     @property
     def stated(self) -> tuple[list[float], list[bool]]:
-        """Stated confidences, and whether each of those answers is right."""
+        """Stated confidences, and whether the answers are right."""
         confidences, right = [], []
         for row, is_right in zip(self.scored.rows, self.scored.right, strict=True):
             if row.get("confidence") is not None:
@@ -179,7 +190,7 @@ class RunReport(ResultFigures):
     def calibration(self) -> list[CalibrationPoint]:
         """Accuracy by stated confidence, in ascending order; many different ones are binned."""
         groups: dict[float, list[int]] = {}
-        # methods that vote state few different confidences: each is then a point of its own
+        # methods that vote state few different confidences: each is then a separate point
         binned = len(set(self.stated[0])) > 12
         for number, row in enumerate(self.scored.rows):
             stated = row.get("confidence")
@@ -364,7 +375,7 @@ def questions_of(folder: RunFolder, data: Sequence[Path]) -> Benchmark:
             return benchmark.draw(**drawn, seed=spec["seed"])
         except (ConfigError, RunError) as problem:
             problems.append(problem)
-    # with one folder its own problem says more
+    # with a single folder, its problem is more specific
     if len(problems) == 1:
         raise problems[0]
     raise RunError(
@@ -392,7 +403,7 @@ class ReportPlot:
 
     @property
     def source(self) -> str:
-        """The plot as a data URL: inside an image, nothing of it is ever run."""
+        """The plot as a data URL: browsers run no scripts inside images."""
         encoded = base64.b64encode(plots.as_svg(self.figure)).decode()
         return f"data:image/svg+xml;base64,{encoded}"
 
@@ -409,7 +420,11 @@ def html_report(
         columns=COLUMNS,
         summaries=[report.summary for report in reports],
         published=[figure.row(preset) for preset in published for figure in published[preset]],
-        plots=list(_plots(reports, colours)),
+        plots=[
+            *_against_usage(reports, colours),
+            *_by_tag(reports, colours),
+            *_calibration(reports, colours),
+        ],
         calibration_errors=[(name, error) for name, error in errors if error is not None],
         differences=differences(reports),
         runs=[
@@ -433,22 +448,12 @@ def render(template: str, **values: Any) -> str:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
-        finalize=_finalize,
+        # makes control characters visible; output of macros is escaped already
+        finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
         trim_blocks=True,
         lstrip_blocks=True,
     )
     return environment.get_template(template).render(**values)
-
-
-def _finalize(value: object) -> object:
-    """Make control characters visible; what a macro has rendered is escaped already."""
-    return value if hasattr(value, "__html__") else visible(str(value))
-
-
-def _plots(reports: Sequence[RunReport], colours: Mapping[str, int]) -> Iterator[ReportPlot]:
-    yield from _against_usage(reports, colours)
-    yield from _by_tag(reports, colours)
-    yield from _calibration(reports, colours)
 
 
 def _against_usage(
@@ -497,14 +502,9 @@ def _calibration(reports: Sequence[RunReport], colours: Mapping[str, int]) -> It
 
 
 def _questions(report: RunReport, beside: Path) -> Iterator[dict[str, Any]]:
-    right = report.scored.by_question()
-    for item, row in zip(report.items, report.rows, strict=True):
+    for item, row, verdict in zip(report.items, report.rows, report.verdicts, strict=True):
         asked = item.asked
         trace = report.folder / "traces" / f"{file_name(asked.id)}.jsonl"
-        # without a label there is no verdict, only how the question ended
-        verdict = row["status"]
-        if asked.id in right:
-            verdict = "right" if right[asked.id] else "wrong"
         yield {
             "id": asked.id,
             "text": asked.question.text,

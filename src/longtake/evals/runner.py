@@ -147,7 +147,7 @@ def run_all(
 
 
 def rows_of(pool: WorkerPool[F]) -> Iterator[Row | Notice]:
-    """The rows of a pool's questions, and what its workers say.
+    """The rows of a pool's questions, and the notices of its workers.
 
     A question that crashes its worker gets an error as its row; the other questions about the film
     are asked by another worker.

@@ -162,7 +162,7 @@ def by_tag(
 ) -> Mapping[str, Rate]:
     """Accuracy for each value of a tag; a question with several values counts for each."""
     rates = {}
-    # questions without the tag form a group of their own
+    # questions without the tag form a separate group
     values = [item.tags.get(tag, "").split(SEVERAL) for item in items]
     for value in sorted({each for several in values for each in several}):
         chosen = [i for i, several in enumerate(values) if value in several]

@@ -34,7 +34,7 @@ def test_every_preset_names_things_that_exist(name):
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_every_row_of_a_table_can_be_configured(cell):
+def test_every_row_of_a_table_can_be_configured_and_has_all_models(cell):
     experiment = cell.experiment
     assert 0 < cell.published < 100
     configure(methods.get(experiment.method), experiment.fields)
@@ -45,10 +45,7 @@ def test_every_row_of_a_table_can_be_configured(cell):
         again = presets.read(experiment.name, experiment.ablation)
         assert again == replace(experiment, published=again.published)
 
-
-@pytest.mark.parametrize("cell", CELLS)
-def test_every_row_names_a_model_for_each_role_of_its_method(cell):
-    experiment = cell.experiment
+    # it names a model for each role of its method
     names = [read_role_assignment(text).model for text in experiment.models]
     entries = {name: ScriptedEntry(replies="yes") for name in (*names, *experiment.team)}
     session = Session(Settings(models=entries))

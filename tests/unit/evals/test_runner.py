@@ -1,7 +1,6 @@
 import json
 import os
 import random
-import runpy
 import signal
 import subprocess
 import sys
@@ -241,32 +240,19 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
     """
     driver = tmp_path / "test_runner_driver.py"
     driver.write_text(
+        "import sys\n"
         "from pathlib import Path\n"
-        "from longtake.evals.runner import evaluate\n"
-        "from longtake.evals.runs import RunFolder\n"
-        "from longtake.evals.benchmarks import BenchmarkQuestion, Benchmark, LabelledQuestion\n"
-        "from longtake.evals.runner import Solver\n"
-        "from longtake.runner.session import Session\n"
-        "from longtake.types import Question\n"
-        "from processes import Captions\n"
-        "def go(folder):\n"
-        "    def ask(i):\n"
-        "        question = Question(f'Question {i}?', ('a', 'b'))\n"
-        "        return BenchmarkQuestion(f'q{i}', f'v{i % 20}', question)\n"
-        "    items = [LabelledQuestion(ask(i), 'A') for i in range(60)]\n"
-        "    solver = Solver('processes:FirstOption', Session(seed=3))\n"
-        "    benchmark = Benchmark('toy', items, Captions())\n"
-        "    evaluate(solver, benchmark, RunFolder(Path(folder)), workers=2, resume=True)\n"
+        "from unit.evals.test_runner import RunFolder, benchmark, evaluate, solver\n"
         "if __name__ == '__main__':\n"
-        "    import sys\n"
-        "    go(sys.argv[1])\n"
+        "    folder = RunFolder(Path(sys.argv[1]))\n"
+        "    evaluate(solver(), benchmark(60, 20, 'A'), folder, workers=2, resume=True)\n"
     )
     folder, unbroken = tmp_path / "run", tmp_path / "unbroken"
     # the package itself may be on the path and not installed
     paths = [str(tmp_path), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
-    runpy.run_path(str(driver))["go"](unbroken)
+    evaluate(solver(), benchmark(60, 20, "A"), RunFolder(unbroken))
     moments = random.Random()
     slowly = {**environment, "TEST_PAUSE": "0.02"}
     command = [sys.executable, str(driver), str(folder)]

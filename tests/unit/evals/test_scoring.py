@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,23 +25,25 @@ CHOICE = LabelledQuestion(BenchmarkQuestion("q", "v", Question("?", ("a", "b")))
 WORDS = LabelledQuestion(BenchmarkQuestion("q", "v", Question("?")), "the red umbrella")
 
 
-def test_nothing_answered_is_wrong():
-    assert correct(CHOICE, "B", "")
-    assert not correct(CHOICE, "A", "")
-    assert not correct(CHOICE, None, "b")
-
-
-def test_words_are_compared_without_case_articles_and_marks():
-    assert correct(WORDS, None, "It is a Red Umbrella.")
-    assert not correct(WORDS, None, "a blue umbrella")
-    assert not correct(WORDS, None, "")
+@pytest.mark.parametrize(
+    ("item", "choice", "text", "right"),
+    [
+        (CHOICE, "B", "", True),
+        (CHOICE, "A", "", False),
+        (CHOICE, None, "b", False),
+        # without case, articles and punctuation
+        (WORDS, None, "It is a Red Umbrella.", True),
+        (WORDS, None, "a blue umbrella", False),
+        (WORDS, None, "", False),
+    ],
+)
+def test_right_answers(item, choice, text, right):
+    assert correct(item, choice, text) == right
 
 
 def test_items_without_labels_cannot_be_scored():
     with pytest.raises(ValueError, match="no public label"):
-        correct(
-            LabelledQuestion(BenchmarkQuestion("q", "v", Question("?", ("a", "b"))), None), "A", ""
-        )
+        correct(replace(CHOICE, label=None), "A", "")
 
 
 def test_clustered_error_by_hand():

@@ -22,7 +22,7 @@ from longtake.runner.films import VIDEO_SUFFIXES, open_film
 
 @contextmanager
 def malformed_files(problem: str) -> Iterator[None]:
-    """Inside the block, whatever a loader trips over in a malformed file is a ConfigError."""
+    """Turn the errors that malformed files cause inside the block into a ConfigError."""
     try:
         yield
     except (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -43,20 +43,16 @@ class LabSource:
                 self.settings.perception, cache_folder(self.settings), images=LabEncoder(self.noise)
             )
             return open_film(path, self.settings, senses=senses)
-        return _captioned(video) if self.captions else _drawn(video, self.noise)
+        return _generated(video, self.noise, self.captions)
 
 
 # a worker gets all questions about a world in a row, so a few worlds are enough
 @lru_cache(maxsize=4)
-def _drawn(video: str, noise: float | None) -> Footage:
-    seed, _, minutes = video.partition(":")
-    return LabFootage(make_script(int(seed), int(minutes)), encoder=LabEncoder(noise))
-
-
-@lru_cache(maxsize=4)
-def _captioned(video: str) -> Footage:
+def _generated(video: str, noise: float | None, captioned: bool) -> Footage:
     seed, _, minutes = video.partition(":")
     script = make_script(int(seed), int(minutes))
+    if not captioned:
+        return LabFootage(script, encoder=LabEncoder(noise))
     captions = []
     for second in range(int(script.duration)):
         sentences = [sentence(fact) for fact in script.visible(second)]
@@ -134,12 +130,9 @@ ABOUT = BenchmarkInfo(
     options=OPTIONS,
     made=True,
 )
-CAPTIONS = BenchmarkInfo(
-    "Lab worlds as captions at 1 fps",
-    "nothing: they are generated from their seeds",
-    "no files",
-    "Apache-2.0",
+CAPTIONS = replace(
+    ABOUT,
+    title="Lab worlds as captions at 1 fps",
     load=partial(load, captions=True),
-    made=True,
     options={name: meaning for name, meaning in OPTIONS.items() if name != "noise"},
 )

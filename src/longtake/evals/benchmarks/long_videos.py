@@ -178,7 +178,7 @@ def load_mlvu(folder: Path, options: Mapping[str, str]) -> Benchmark:
 def _right(candidates: Sequence[str], answer: str) -> str:
     """The letter that its authors count as right: of equal options the last.
 
-    If the answer is no option, as of two questions of the dev split, it is none that can be chosen.
+    If the answer is no option, as in two questions of the dev split, no choice is right.
     """
     matching = [number for number, each in enumerate(candidates) if each == answer]
     return LETTERS[matching[-1]] if matching else "-"

@@ -6,8 +6,8 @@ Both are read as their authors release them. The words of a role in QMSum are th
 channel in AMI, so the two sequences of each role are matched, and a turn lasts from its first
 matched word to its last.
 
-As written answers cannot be scored without a judge, a question is asked with options: its own
-answer among the answers to other questions about the same meeting.
+As written answers cannot be scored without a judge, a question is asked with options: its answer
+among the answers to other questions about the same meeting.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Word(NamedTuple):
 
 
 class TranscriptFootage(PlainFootage):
-    """A recording of which only the words are known, each line with its speaker."""
+    """A recording known by its words alone; each line names its speaker."""
 
     has: frozenset[Material] = frozenset()
 
@@ -104,7 +104,7 @@ class MeetingSource:
         return _footage(self.folder, video)  # type: ignore[return-value]  # no pictures
 
 
-@lru_cache(maxsize=4)  # the questions about a meeting share what its words mean
+@lru_cache(maxsize=4)  # questions about a meeting share its sentence vectors
 def _footage(folder: Path, video: str) -> TranscriptFootage:
     turns = _read(folder, video)["meeting_transcripts"]
     times = turn_times(folder, video, turns)

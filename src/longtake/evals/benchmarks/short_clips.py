@@ -8,6 +8,7 @@ five options, and each is read with films or with captions alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -113,11 +114,6 @@ def _load(
     return Benchmark(name, items(files, split), source, files.hashes, {"split": split})
 
 
-NEXTQA_OPTIONS = {"split": "val (default) or test: the name of the CSV file"}
-NEXTGQA_OPTIONS = {"split": "val (default) or test: <split>.csv and gsub_<split>.json"}
-EGOSCHEMA_OPTIONS = {"split": "subset (default, 500 with labels) or full (5,000, for submission)"}
-
-
 def egoschema_submission(answers: Sequence[tuple[LabelledQuestion, str | None]]) -> str:
     """CSV for its Kaggle competition: options are counted from 0; -1 means that none was chosen."""
     lines = ["q_uid,answer"]
@@ -146,16 +142,14 @@ NEXTQA = BenchmarkInfo(
     "MIT (annotations)",
     verified=_NEXTQA_FILES,
     load=partial(_load, "nextqa", _nextqa, "val", ""),
-    options=NEXTQA_OPTIONS,
+    options={"split": "val (default) or test: the name of the CSV file"},
 )
-NEXTQA_CAPTIONS = BenchmarkInfo(
-    "NExT-QA from captions at 1 fps",
-    "the annotations, and the captions published with VideoAgent",
-    "val.csv, captions_1fps.json (video → second → caption)",
-    "MIT (annotations)",
-    verified=_NEXTQA_FILES,
+NEXTQA_CAPTIONS = replace(
+    NEXTQA,
+    title="NExT-QA from captions at 1 fps",
+    get="the annotations, and the captions published with VideoAgent",
+    layout="val.csv, captions_1fps.json (video → second → caption)",
     load=partial(_load, "nextqa-captions", _nextqa, "val", "captions_1fps.json"),
-    options=NEXTQA_OPTIONS,
 )
 NEXTGQA = BenchmarkInfo(
     "NExT-GQA (grounded, multiple choice)",
@@ -164,16 +158,14 @@ NEXTGQA = BenchmarkInfo(
     "MIT (annotations of NExT-QA)",
     verified=_NEXTGQA_FILES,
     load=partial(_load, "nextgqa", _nextgqa, "val", ""),
-    options=NEXTGQA_OPTIONS,
+    options={"split": "val (default) or test: <split>.csv and gsub_<split>.json"},
 )
-NEXTGQA_CAPTIONS = BenchmarkInfo(
-    "NExT-GQA from captions at 1 fps",
-    "the annotations of the NExT-GQA authors, and captions as VideoAgent's authors gave",
-    "val.csv, gsub_val.json, captions_1fps.json (video → second → caption)",
-    "MIT (annotations of NExT-QA)",
-    verified=_NEXTGQA_FILES,
+NEXTGQA_CAPTIONS = replace(
+    NEXTGQA,
+    title="NExT-GQA from captions at 1 fps",
+    get="the annotations of the NExT-GQA authors, and captions as VideoAgent's authors gave",
+    layout="val.csv, gsub_val.json, captions_1fps.json (video → second → caption)",
     load=partial(_load, "nextgqa-captions", _nextgqa, "val", "captions_1fps.json"),
-    options=NEXTGQA_OPTIONS,
 )
 EGOSCHEMA = BenchmarkInfo(
     "EgoSchema",
@@ -181,16 +173,14 @@ EGOSCHEMA = BenchmarkInfo(
     "questions.json and subset_answers.json (or subset_anno.json), videos/<q_uid>.mp4",
     "none stated",
     load=partial(_load, "egoschema", _egoschema, "subset", ""),
-    options=EGOSCHEMA_OPTIONS,
+    options={"split": "subset (default, 500 with labels) or full (5,000, for submission)"},
     submission=egoschema_submission,
 )
-EGOSCHEMA_CAPTIONS = BenchmarkInfo(
-    "EgoSchema from LaViLa captions",
-    "the annotations, and the captions published with VideoAgent",
-    "subset_anno.json, lavila_subset.json (one caption per second); for split=full questions.json, "
-    "subset_answers.json, lavila_fullset.json",
-    "none stated",
+EGOSCHEMA_CAPTIONS = replace(
+    EGOSCHEMA,
+    title="EgoSchema from LaViLa captions",
+    get="the annotations, and the captions published with VideoAgent",
+    layout="subset_anno.json, lavila_subset.json (one caption per second); for split=full"
+    " questions.json, subset_answers.json, lavila_fullset.json",
     load=partial(_load, "egoschema-captions", _egoschema, "subset", "lavila_subset.json"),
-    options=EGOSCHEMA_OPTIONS,
-    submission=egoschema_submission,
 )

@@ -44,11 +44,11 @@ class PaperEncoder:
     setting: str
     """The field of ``[perception]`` that chooses ours."""
     paper: str
-    """As the paper names it, and what it does not state."""
+    """The encoder as the paper names it, with a note on what it leaves open."""
     nearest: str = ""
     """The value of the setting that comes nearest; empty: there is no choice."""
     same: bool = False
-    """Whether that is the paper's encoder, as far as the paper names it."""
+    """Whether that is the encoder that the paper names."""
     ours: str = ""
     """What is used where there is no choice."""
 
@@ -115,7 +115,7 @@ class EvalPreset:
     def perception(
         self, settings: PerceptionSettings, cache: Path
     ) -> tuple[PerceptionSettings, list[str], list[str]]:
-        """The settings with the paper's encoders or the nearest, as far as they are downloaded.
+        """The settings with the paper's encoders, or the nearest that are downloaded.
 
         Also the differences that remain, and what could be downloaded. What the user has chosen
         stays.
