@@ -60,12 +60,8 @@ STOP = {"the", "and", "are", "with", "his", "her", "she", "they", "their", "its"
 
 def implied(less: float, more: float, kept: float) -> float:
     """The dilution at which attention for ``more`` pictures is ``kept`` of that for ``less``."""
-    low, high = 0.0, 10.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        share = (1 + middle * math.log2(less)) / (1 + middle * math.log2(more))
-        low, high = (middle, high) if share > kept else (low, middle)
-    return low
+    # solves (1 + δ · log₂ less) / (1 + δ · log₂ more) = kept
+    return (1 - kept) / (kept * math.log2(more) - math.log2(less))
 
 
 def answers(method, parameters="", **fields):
@@ -91,6 +87,11 @@ def dilution():
         print(f"uniform {frames:>3} frames {rate}", flush=True)
 
 
+def shares(groups):
+    """The share of right answers in each group."""
+    return {key: f"{sum(right) / len(right):.2f} of {len(right)}" for key, right in groups.items()}
+
+
 def grading(values):
     """How often VideoAgent is right where it grades itself 3."""
     for value in values:
@@ -98,8 +99,7 @@ def grading(values):
         for _, row, ok in answers("videoagent", f"grading={value}"):
             # the check halves the confidence of an answer that found no support
             graded["3" if row.get("confidence") else "below"].append(ok)
-        shares = {key: f"{sum(v) / len(v):.2f} of {len(v)}" for key, v in graded.items()}
-        print(f"grading {value}: right by grade {shares}", flush=True)
+        print(f"grading {value}: right by grade {shares(graded)}", flush=True)
 
 
 def judging(values):
@@ -109,10 +109,8 @@ def judging(values):
         by_round = defaultdict(list)
         for _, row, ok in answers("a4vl", f"judging={value}"):
             stated = row.get("confidence") or 0.0
-            agreed = rounds.get(stated) or rounds.get(round(2 * stated, 2))
-            by_round[agreed].append(ok)
-        shares = {key: f"{sum(v) / len(v):.2f} of {len(v)}" for key, v in by_round.items()}
-        print(f"judging {value}: right by exit round {shares}", flush=True)
+            by_round[rounds.get(stated) or rounds.get(round(2 * stated, 2))].append(ok)
+        print(f"judging {value}: right by exit round {shares(by_round)}", flush=True)
 
 
 def gaps(spans):

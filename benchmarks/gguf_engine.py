@@ -94,9 +94,8 @@ class Engine:
         shape = (weights.layers, slots, weights.kv_heads, context, weights.head)
         self.keys = torch.zeros(shape, dtype=weights.dtype, device=device)
         self.values = torch.zeros(shape, dtype=weights.dtype, device=device)
-        inverse = 1 / weights.theta ** (
-            torch.arange(0, weights.head, 2, dtype=torch.float32) / weights.head
-        )
+        halves = torch.arange(0, weights.head, 2, dtype=torch.float32)
+        inverse = 1 / weights.theta ** (halves / weights.head)
         angles = torch.outer(torch.arange(context, dtype=torch.float32), inverse)
         angles = torch.cat([angles, angles], -1)
         self.cos = angles.cos().to(device, weights.dtype)
@@ -135,9 +134,8 @@ class Engine:
             self.values[n, index, :, :longest] = v
             groups = w.heads // w.kv_heads
             k, v = (part.repeat_interleave(groups, 1) for part in (k, v))
-            y = functional.scaled_dot_product_attention(
-                q, k, v, is_causal=True
-            )  # padding is on the right
+            # padding is on the right, so a causal mask hides it
+            y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = self._rest(n, x, y.transpose(1, 2).reshape(len(prompts), longest, w.width))
         last = torch.tensor([len(p) - 1 for p in prompts], device=self.device)
         return self._logits(x[torch.arange(len(prompts), device=self.device), last])
@@ -151,9 +149,8 @@ class Engine:
     def _rest(self, n, x, y):
         w, t = self.w, self.w.tensors
         x = x + functional.linear(y, t[f"blk.{n}.attn_output.weight"])
-        gate, up = functional.linear(
-            norm(x, t[f"blk.{n}.ffn_norm.weight"], w.eps), w.gate_up[n]
-        ).chunk(2, -1)
+        normed = norm(x, t[f"blk.{n}.ffn_norm.weight"], w.eps)
+        gate, up = functional.linear(normed, w.gate_up[n]).chunk(2, -1)
         return x + functional.linear(functional.silu(gate) * up, t[f"blk.{n}.ffn_down.weight"])
 
     def _logits(self, x):
@@ -233,6 +230,5 @@ class Engine:
         return out
 
     def lengths(self):
-        return [n for n in (512, 1024, 1536, 2048, 3072, 4096, 6144, 8192) if n < self.context] + [
-            self.context
-        ]
+        usual = (512, 1024, 1536, 2048, 3072, 4096, 6144, 8192)
+        return [*(length for length in usual if length < self.context), self.context]
