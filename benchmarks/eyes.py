@@ -370,24 +370,23 @@ class Handler(JsonHandler):
         return self.send(200, {"choices": [choice], "usage": usage, "model": "eyes"})
 
 
-class Recorder:
-    """Compares what budgets reserve for each prompt with what the model counted."""
+def record_calls() -> list[tuple[int, Usage]]:
+    """From now on, what budgets reserve for each prompt, and what the model counted."""
+    calls: list[tuple[int, Usage]] = []
+    hold, book = Ledger.hold, Ledger.book
+    reserved: dict[int, int] = {}
 
-    def __init__(self) -> None:
-        self.calls: list[tuple[int, Usage]] = []
-        hold, book = Ledger.hold, Ledger.book
-        reserved: dict[int, int] = {}
+    def held(ledger: Ledger, *request: Any) -> Any:
+        found, options = hold(ledger, *request)
+        reserved[id(found)] = found.tokens - options.max_tokens
+        return found, options
 
-        def held(ledger: Ledger, *request: Any) -> Any:
-            found, options = hold(ledger, *request)
-            reserved[id(found)] = found.tokens - options.max_tokens
-            return found, options
+    def booked(ledger: Ledger, found: Hold, used: Usage) -> None:
+        calls.append((reserved.pop(id(found)), used))
+        book(ledger, found, used)
 
-        def booked(ledger: Ledger, found: Hold, used: Usage) -> None:
-            self.calls.append((reserved.pop(id(found)), used))
-            book(ledger, found, used)
-
-        Ledger.hold, Ledger.book = held, booked  # type: ignore[method-assign]
+    Ledger.hold, Ledger.book = held, booked  # type: ignore[method-assign]
+    return calls
 
 
 def measure(
@@ -404,7 +403,7 @@ def measure(
     run = session.run(method, film)
     bounds = [estimate(method, film.duration, each, run, check=True) for each in questions]
     most = total(name, bounds)
-    recorder.calls.clear()
+    recorded.clear()
     Handler.looking = 0.0
     Handler.eyes.forget()
     began = time.perf_counter()
@@ -415,7 +414,7 @@ def measure(
         session = replace(session, settings=replace(settings, budget=budget))
         result = session.answer(method_name, film, question)
         used, states = used + result.usage, [*states, result.answer.status]
-    seconds, calls = time.perf_counter() - began, list(recorder.calls)
+    seconds, calls = time.perf_counter() - began, list(recorded)
     over = [(guess, real.tokens_in) for guess, real in calls if real.tokens_in > guess]
     return {
         "run": f"{name}, {len(questions)} questions" if number else name,
@@ -490,7 +489,7 @@ def main() -> None:
         print(table(HEAD, [cells(row) for row in rows]))
 
 
-recorder = Recorder()
+recorded = record_calls()
 
 if __name__ == "__main__":
     main()

@@ -74,33 +74,29 @@ def main() -> None:
         worlds, minutes, steps, batch = (1, 1, 1), 8, 4, 16
         epochs, processes = 1, 2
     args.out.mkdir(parents=True, exist_ok=True)
-    clock = Clock()
     films = paint(worlds, minutes, processes)
-    clock.tell("painted", sum(len(film.pixels) for part in films for film in part), "frames")
+    tell("painted", sum(len(film.pixels) for part in films for film in part), "frames")
     device = device_of("auto")
     losses = pretrain(films[0], args.out / "clip", steps, batch, device)
-    clock.tell("encoder trained, loss", f"{losses[0]:.2f} to {losses[-1]:.2f}")
+    tell("encoder trained, loss", f"{losses[0]:.2f} to {losses[-1]:.2f}")
     encoder = TorchImageTextEncoder(args.out / "clip", name="lab-clip")
     train, test = (pairs_of(films[part], encoder, STRIDES[part]) for part in (1, 2))
-    clock.tell("clips", len(train), "to train on,", len(test), "held out")
+    tell("clips", len(train), "to train on,", len(test), "held out")
     results = []
     # without training, with the encoder as it is, and with the encoder at the paper's rate
     for count, rate in ((0, 0.0), (epochs, 0.0), (epochs, 1e-7)):
         results.append(run(train, test, encoder, count, rate, args.out, device))
-        clock.tell(count, "epochs, encoder rate", rate)
+        tell(count, "epochs, encoder rate", rate)
         report(results, test)
-    clock.tell("done")
+    tell("done")
 
 
-class Clock:
-    """Prints what was done, and when."""
+STARTED = time.perf_counter()
 
-    def __init__(self) -> None:
-        self._began = time.perf_counter()
 
-    def tell(self, *words: object) -> None:
-        """One line."""
-        print(f"{time.perf_counter() - self._began:6.1f} s", *words, flush=True)
+def tell(*words: object) -> None:
+    """Print what was done, and when."""
+    print(f"{time.perf_counter() - STARTED:6.1f} s", *words, flush=True)
 
 
 class Painted:
