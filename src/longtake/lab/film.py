@@ -48,7 +48,8 @@ def write_world(
     script = world.script
     (folder / SCRIPT).write_text(script.to_json(), encoding="utf-8")
     (folder / QUESTIONS).write_text(questions_json(world.questions), encoding="utf-8")
-    (folder / SUBTITLES).write_text(subtitles(script), encoding="utf-8")
+    lines = [(line.segment.start, line.segment.end, line.text) for line in script.subtitles()]
+    (folder / SUBTITLES).write_text(srt(lines), encoding="utf-8")
     picture = PROFILE.picture
     encoding = Encoding(fps=Fraction(picture.fps), gop=picture.gop, audio_rate=RATE)
     # encoding an hour takes minutes; an interrupted one must not look finished
@@ -107,12 +108,6 @@ def read_script(folder: Path) -> Script:
             key=str(folder),
         )
     return script
-
-
-def subtitles(script: Script) -> str:
-    """The narrator's lines in SRT format."""
-    lines = script.subtitles()
-    return srt([(line.segment.start, line.segment.end, line.text) for line in lines])
 
 
 def sound(script: Script) -> NDArray[np.float32]:

@@ -50,7 +50,10 @@ def make_library(
     """
     scripts = tuple(make_script(first_seed + number, minutes) for number in range(films))
     known = [everything(script) for script in scripts]
-    drafts = [_drafts(script) for script in scripts[: among or films]]
+    drafts = []
+    for script in scripts[: among or films]:
+        made = make_questions(script, DRAFTED)
+        drafts.append([question for question in made if question.kind not in NAMELESS])
     kept: list[LibraryQuestion] = []
     # one question per film and round, so that any number of them is spread over the films
     for turn in range(DRAFTED):
@@ -62,11 +65,6 @@ def make_library(
                 if len(kept) == questions:
                     return LibraryWorld(scripts, tuple(kept))
     return LibraryWorld(scripts, tuple(kept))
-
-
-def _drafts(script: Script) -> list[LabQuestion]:
-    made = make_questions(script, DRAFTED)
-    return [question for question in made if question.kind not in NAMELESS]
 
 
 def _is_unique(

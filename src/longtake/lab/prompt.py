@@ -256,17 +256,12 @@ class Shown:
             return parse_time(match[1] or match[2])
         return max((time for _, time in _times(self.text)), default=0.0) + 1.0
 
-    def intervals(self, text: str | None = None) -> list[Segment]:
-        """The time ranges that the text names, in order, without repeats."""
-        placed = sorted(_ranges(self.text if text is None else text), key=lambda each: each[0][0])
-        return list(dict.fromkeys(Segment(a, b) for _, a, b in placed if b > a))
-
     def numbered_segments(self) -> dict[int, Segment]:
         """Segments from lines such as ``3. 00:10:00 to 00:20:00``, by number."""
         numbered = {}
         for line in self.text.splitlines():
             match = re.match(r"\s*(?:segment\s+)?(\d+)\s*[.:)]\s", line, re.IGNORECASE)
-            if match and (segments := self.intervals(line[match.end() :])):
+            if match and (segments := intervals_in(line[match.end() :])):
                 numbered[int(match[1])] = segments[0]
         return numbered
 
@@ -300,6 +295,12 @@ class Shown:
                 sighting = Sighting(Sign(None, match[0], None), time)
                 readings.append((match.start(), sighting))
         return readings
+
+
+def intervals_in(text: str) -> list[Segment]:
+    """The time ranges that a text names, in order, without repeats."""
+    placed = sorted(_ranges(text), key=lambda each: each[0][0])
+    return list(dict.fromkeys(Segment(a, b) for _, a, b in placed if b > a))
 
 
 def _ranges(text: str) -> Iterator[tuple[tuple[int, int], float, float]]:

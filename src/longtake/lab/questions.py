@@ -142,16 +142,6 @@ def _spoken(script: Script, rng: random.Random) -> Drafts:
         yield Draft(query, str(saying.value), wrong, (happening,))
 
 
-def sides(
-    script: Script, number: int, rng: random.Random
-) -> tuple[str, Sequence[Happening], Sequence[Happening]]:
-    """Which side of a deed is asked for, the deeds on that side, and those on the other."""
-    form = rng.choice(("before", "after"))
-    earlier, later = script.deeds[:number], script.deeds[number + 1 :]
-    right, wrong = (earlier, later) if form == "before" else (later, earlier)
-    return form, right, wrong
-
-
 def counted(script: Script) -> list[tuple[LabQuery, int]]:
     """Everything that can be counted, with its total."""
     deeds = [deed_of(happening) for happening in script.deeds]
@@ -249,11 +239,10 @@ def _open(script: Script, rng: random.Random) -> Drafts:
     sources = [make(script, rng) for make in makers]
     while sources:
         for source in list(sources):
-            draft = next(source, None)
-            if draft is None:
-                sources.remove(source)
-            else:
+            if draft := next(source, None):
                 yield draft
+            else:
+                sources.remove(source)
 
 
 def _counts(script: Script, rng: random.Random) -> Drafts:
@@ -290,7 +279,9 @@ def _order(script: Script, rng: random.Random) -> Drafts:
     target = rng.randrange(OPTIONS)
     for number in shuffled(rng, range(len(script.deeds))):
         anchor = script.deeds[number]
-        form, right, wrong = sides(script, number, rng)
+        form = rng.choice(("before", "after"))
+        earlier, later = script.deeds[:number], script.deeds[number + 1 :]
+        right, wrong = (earlier, later) if form == "before" else (later, earlier)
         if not right or len(wrong) < OPTIONS - 1:
             continue
         answer = rng.choice(right)

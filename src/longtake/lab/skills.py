@@ -14,7 +14,7 @@ from typing import Any
 from longtake._util.timecode import CLOCK, SHORT_CLOCK, clock, parse_time
 from longtake.lab.facts import Deed, Fact, Saying, Sighting, Sign, facts_in, sentence, wish
 from longtake.lab.mind import Mind, scope_of, timed
-from longtake.lab.prompt import is_form
+from longtake.lab.prompt import intervals_in, is_form
 from longtake.lab.queries import RELATIONS, WHOLE_FILM, option_of, same
 from longtake.types import LETTERS, Segment
 
@@ -95,7 +95,7 @@ def best_intervals(mind: Mind) -> list[Segment]:
             continue
         stated = [Sighting(fact, None) for _, fact in facts_in(line)]
         relevance = mind.relevance(stated)
-        for segment in mind.shown.intervals(line):
+        for segment in intervals_in(line):
             # the whole film is not worth naming
             if segment.overlap(scope) > 0 and segment.duration < mind.shown.duration:
                 ranked.append((relevance, segment))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import bisect
 import json
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
@@ -182,7 +181,8 @@ class _Writer:
     def __init__(self, seed: int, minutes: int) -> None:
         self.seed, self.minutes = seed, minutes
         self.rng = generator("world", PROFILE.name, seed, minutes)
-        self.cast = _cast(self.rng)
+        coats = self.rng.sample(list(v.COLOURS), PROFILE.world.cast_coats)
+        self.cast = tuple(Person(coat, hat) for coat in coats for hat in self.rng.sample(v.HATS, 2))
         self.theme = self.rng.choice(sorted(v.THEMES))
         self.deeds: list[Deed] = []
         self.sign_keys: set[tuple[str, str]] = set()
@@ -324,8 +324,3 @@ class _Writer:
                 lines.append(Spoken(time, finish, sentence(saying), saying))
             time = finish + self.rng.choice(PROFILE.world.line_gap)
         return tuple(lines)
-
-
-def _cast(rng: random.Random) -> tuple[Person, ...]:
-    coats = rng.sample(list(v.COLOURS), PROFILE.world.cast_coats)
-    return tuple(Person(coat, hat) for coat in coats for hat in rng.sample(v.HATS, 2))
