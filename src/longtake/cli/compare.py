@@ -129,11 +129,10 @@ def _show_table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
 
 def _line(result: Result) -> str:
     answer, used = result.answer, result.usage
-    words = answer_text(answer, none="(none)")
-    if answer.status != "answered":
-        words = f"{words} [{answer.status}]"
+    status = "" if answer.status == "answered" else f" [{answer.status}]"
+    words = answer_text(answer, none="(none)")[: 31 - len(status)] + status
     confidence = "" if answer.confidence is None else f"{answer.confidence:.0%}"
     tokens = used.tokens_in + used.tokens_out
     cost = "unknown" if used.cost is None else f"${used.cost:.4f}"
     usage = f"{used.frames:>8}{used.calls:>7}{tokens:>9,}{cost:>10}{used.seconds:>8.1f}"
-    return f"{words[:31]:<32}{confidence:>6}{usage}"
+    return f"{words:<32}{confidence:>6}{usage}"

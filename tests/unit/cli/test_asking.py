@@ -230,6 +230,13 @@ def test_compare_keeps_rows_that_failed(run, film):
     assert json.loads(out)["results"][0]["status"] == "error"
 
 
+def test_compare_shows_the_status_after_a_long_answer(run, film):
+    options = ("--option", "red as a rose in the evening sun", *OPTIONS[2:])
+    spent = ("--method", "videoagent", "--max-calls", "6", "--no-cache")
+    _, out, _ = run("compare", film, "Which?", *options, *spent)
+    assert "A. red as a rose [budget_spent] " in out
+
+
 def test_compare_without_an_answer_is_exit_3_as_in_ask(run, film):
     spent = ("--method", "videoagent", "--max-calls", "2", "--no-cache", "--json")
     code, out, _ = run("compare", film, "Which?", *OPTIONS, *spent)
