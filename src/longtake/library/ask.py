@@ -1,8 +1,8 @@
 """Questions to a library: candidates by search, a model's choice, one film after another.
 
-One option of a question is right and the others are wrong, so what counts for a film is its best
-option: how much of the question and that option the film states. That is a share of their words,
-which can be compared between searches, and is fused with the search for the question itself.
+For a question with options, a film is ranked by its best option: the share of the words of question
+and option that the film states. Shares can be compared between searches. This ranking is fused with
+that of the search for the question alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
+from typing import TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -24,17 +25,14 @@ from longtake.library.overview import known_overview
 from longtake.library.search import SHARP, FilmHits, FoundMoment, LibrarySearchResult, ranked
 from longtake.llm.budget import Ledger
 from longtake.llm.structured.ask import ask
-from longtake.runner.assignment import DEFAULT_METHOD
 from longtake.runner.session import Session
 from longtake.tracing.events import Sink, note, step
 from longtake.types import Answer, Evidence, Question, Result, Status, Usage
 
 PASSAGES = 3
-"""Moments of a film that are shown to a model."""
-
-
+"""Moments of each film that are shown to the model that chooses films."""
 TRIES = 3
-"""Films that are asked for a single answer."""
+"""Maximum number of films that are asked for a single answer."""
 
 
 class FilmChoice(BaseModel):
@@ -64,7 +62,7 @@ class FilmCitation:
 
 @dataclass(frozen=True)
 class FilmAnswer:
-    """What a method concluded about one film."""
+    """The result of a method for one film."""
 
     film: Entry
     result: Result
@@ -77,34 +75,26 @@ class FilmAnswer:
 
 @dataclass(frozen=True)
 class LibraryAnswer:
-    """The answer of a library.
-
-    Its status is that of an :class:`~longtake.types.Answer`; ``abstained`` means "in no film".
-    """
+    """The answer of a library; the status ``abstained`` means "in no film"."""
 
     answer: Answer
     cited: tuple[FilmCitation, ...] = ()
     films: tuple[FilmAnswer, ...] = ()
-    """Every film that was asked, in order."""
+    """The films that were asked, in order."""
     candidates: int = 0
-    """Films that the search proposed."""
+    """Number of films that the search proposed."""
     searched: int = 0
-    """Films in the library, or under the filter."""
+    """Number of films in the library that match the filter."""
     every: bool = False
-    """Whether the question was taken to ask for every occurrence."""
+    """Whether the question asks for every occurrence."""
     usage: Usage = field(default_factory=Usage)
-
-    @property
-    def film(self) -> Entry | None:
-        """The film that the answer comes from."""
-        return self.cited[0].film if self.cited else None
 
 
 def ask_library(
     library: Library,
     session: Session,
     question: Question,
-    method: str = DEFAULT_METHOD,
+    method: str,
     *,
     where: str = "",
     among: Collection[str] | None = None,
@@ -112,9 +102,9 @@ def ask_library(
     sinks: Sequence[Sink] = (),
     stop: Stop | None = None,
 ) -> LibraryAnswer:
-    """Answer a question from whichever films hold the answer; only films of ``among``.
+    """Answer a question from all films, or from those of ``among``.
 
-    ``stop.set()``, from any thread, ends it with what is known by then.
+    ``stop.set()``, from any thread, ends it with the best answer so far.
     """
     with session.under_way(*sinks):
         return _Asking(library, session, question, method, where, among, tries, stop).run()
@@ -133,7 +123,7 @@ class _Asking:
     spent: Usage = field(default_factory=Usage)
     answers: list[FilmAnswer] = field(default_factory=list)
     ended: Status | None = None
-    """Why no further film is asked, if something ended the search."""
+    """What ended the search before all films were asked, if so."""
 
     def __post_init__(self) -> None:
         self.clock = Ledger(self.session.settings.budget)
@@ -153,8 +143,8 @@ class _Asking:
         return self.conclude(result)
 
     def candidates(self) -> LibrarySearchResult:
-        """Films by search, of those that may be asked."""
-        # a model chooses among twelve; a question for every occurrence goes over more
+        """The films that the search proposes."""
+        # a model chooses among 12; a question for every occurrence is put to more
         max_films = 50 if self.every else 12
 
         def search(text: str) -> LibrarySearchResult:
@@ -166,7 +156,7 @@ class _Asking:
         return candidates(search, replace(self.question, text=words), max_films)
 
     def choose(self, result: LibrarySearchResult) -> list[Entry]:
-        """The films to ask, in order; those that the search alone proposes come last."""
+        """The films to ask, in order: those that a model chooses, then by search."""
         by_search = [hits.entry for hits in result.films]
         if self.every:
             return by_search
@@ -190,24 +180,24 @@ class _Asking:
         self.spent += run.usage
         if choice is None:
             return by_search[: self.tries]
-        # small models say so of every question, and each such answer costs a look at all films
+        # small models often say "every" wrongly, which would cost a look at all films
         self.every = choice.every and may_ask_for_every(self.question.text)
         if self.every:
             return by_search
         named = [by_search[n - 1] for n in dict.fromkeys(choice.films) if 1 <= n <= len(by_search)]
-        # a model that sees no passage with the answer may still be wrong: the best one is asked
+        # the model may be wrong, so the best films by search follow
         rest = [entry for entry in by_search if entry not in named]
         return [*named, *rest][: self.tries]
 
     def asked(self, entry: Entry) -> bool:
-        """Ask one film; returns whether its answer settles the question."""
+        """Ask one film; return whether no other has to be asked."""
         try:
             footage = self.library.footage(entry)
             session = self.remaining()
             with step("film", film=entry.name):
                 result = session.answer(self.method, footage, self.question, stop=self.stop)
         except MediaError as error:
-            # moved or deleted since it was added, perhaps a moment ago
+            # moved or deleted since it was added
             note("film_left_out", film=entry.name, why=str(error))
             return False
         except BudgetSpent:
@@ -221,19 +211,19 @@ class _Asking:
         return status == "answered" and not self.every
 
     def remaining(self) -> Session:
-        """The session with what is left of the budget; raises if nothing is."""
-        limits = self.session.settings.budget
+        """The session with the rest of the budget; raises if nothing is left."""
+        limits, spent = self.session.settings.budget, self.spent
         left = BudgetSettings(
-            cost=_left("cost", limits.cost, self.spent.cost or 0.0),
-            tokens=_whole("tokens", limits.tokens, self.spent.tokens_in + self.spent.tokens_out),
-            frames=_whole("frames", limits.frames, self.spent.frames),
+            cost=_left("cost", limits.cost, spent.cost or 0.0),
+            tokens=_left("tokens", limits.tokens, spent.tokens_in + spent.tokens_out),
+            frames=_left("frames", limits.frames, spent.frames),
             seconds=self.clock.remaining_seconds(),
-            calls=_whole("calls", limits.calls, self.spent.calls),
+            calls=_left("calls", limits.calls, spent.calls),
         )
         return replace(self.session, settings=replace(self.session.settings, budget=left))
 
     def conclude(self, result: LibrarySearchResult) -> LibraryAnswer:
-        """The answer from what the films said."""
+        """Combine the answers of the films."""
         settled = [each for each in self.answers if each.answer.status == "answered"]
         if self.every and len(settled) > 1:
             answer, films = self.merge(settled)
@@ -256,21 +246,21 @@ class _Asking:
         )
 
     def nothing(self, result: LibrarySearchResult) -> Answer:
-        """The answer if no film holds one, with what the likeliest film would have said."""
+        """The answer if no film has one, with an option that the likeliest film suggests."""
         looked = len(self.answers)
         reason = f"in no film: {result.searched} searched, {looked} looked at"
         doubtful = [each.answer for each in self.answers if each.answer.status == "unsupported"]
         if self.question.options and doubtful:
-            # an option that nothing supports is still more than none, and is marked as such
+            # an unsupported option is better than none, and its status says so
             return replace(doubtful[0], reason=reason, evidence=())
         return Answer(reason=reason, status=self.ended or "abstained")
 
     def merge(self, settled: Sequence[FilmAnswer]) -> tuple[Answer, list[FilmAnswer]]:
-        """One answer from several films; the films' own answers in a row if no model can say."""
+        """One answer from several films; without a model's reply, their answers in a row."""
         told = [f"{each.film.name}: {each.answer.text}" for each in settled]
         plain = Answer(text="; ".join(told))
         if asks_for_words(self.question):
-            # each occurrence is a citation, and counting them needs no model
+            # each occurrence is a citation, so no model is needed to count them
             found = sum(len(each.answer.evidence) for each in settled)
             counted = f"{found} times in {len(settled)} films. {plain.text}"
             return replace(plain, text=counted), list(settled)
@@ -295,7 +285,7 @@ class _Asking:
 
 
 def _described(library: Library, hits: FilmHits, number: int) -> str:
-    """What is known about a film, in one line: its overview, and the moments that were found."""
+    """A film in one line: its facts, its summary, and the moments that were found."""
     entry = hits.entry
     facts = [entry.date, entry.place, *(f"#{tag}" for tag in entry.tags)]
     about = f" ({', '.join(fact for fact in facts if fact)})" if any(facts) else ""
@@ -306,24 +296,23 @@ def _described(library: Library, hits: FilmHits, number: int) -> str:
     return f"{number}. {entry.name}{about}:{summary}{quoted}"
 
 
-def _left(name: str, limit: float | None, spent: float) -> float | None:
+Amount = TypeVar("Amount", int, float)
+
+
+def _left(name: str, limit: Amount | None, spent: Amount) -> Amount | None:
+    """What is left of a limit; raises if that is nothing."""
     if limit is None:
         return None
-    if limit - spent <= 0:
+    if limit <= spent:
         raise BudgetSpent(name, f"{spent:g} of {limit:g}")
     return limit - spent
-
-
-def _whole(name: str, limit: int | None, spent: int) -> int | None:
-    left = _left(name, limit, spent)
-    return None if left is None else int(left)
 
 
 Search = Callable[[str], LibrarySearchResult]
 
 
 def candidates(search: Search, question: Question, max_films: int) -> LibrarySearchResult:
-    """The likeliest films, best first, with the moments that support them."""
+    """The likeliest films, best first, with the moments that were found."""
     plain = search(question.text)
     if not question.options:
         return plain
@@ -337,8 +326,8 @@ def candidates(search: Search, question: Question, max_films: int) -> LibrarySea
 
 
 def _fused(plain: Sequence[FilmHits], with_option: Sequence[FilmHits]) -> list[FilmHits]:
-    """Two lists of films as one, by reciprocal rank; films that state as much have one rank."""
-    films: dict[str, FilmHits] = {hits.entry.fingerprint: hits for hits in [*with_option, *plain]}
+    """Fuse two rankings of films by reciprocal rank."""
+    films = {hits.entry.fingerprint: hits for hits in [*with_option, *plain]}
     scores = dict.fromkeys(films, 0.0)
     for rank, hits in enumerate(plain, start=1):
         scores[hits.entry.fingerprint] += 1 / (SHARP + rank)
@@ -354,7 +343,7 @@ def _fused(plain: Sequence[FilmHits], with_option: Sequence[FilmHits]) -> list[F
 
 
 def _alternating(one: Iterable[FoundMoment], other: Iterable[FoundMoment]) -> list[FoundMoment]:
-    """The best moments of two lists in turn, each once."""
+    """The best moments of two lists, taken alternately and without duplicates."""
     in_turn = chain.from_iterable(zip_longest(one, other))
     distinct = {moment.segment: moment for moment in in_turn if moment is not None}
     return list(distinct.values())[:PASSAGES]

@@ -1,4 +1,4 @@
-"""The catalogue of a library: its films, where they are, their tags, and filters over them.
+"""The catalogue of a library: its films with their paths and tags, and filters.
 
 ``tag=lecture and year>=2025`` is a filter (:func:`parse`). The catalogue is one SQLite file.
 """
@@ -10,7 +10,7 @@ import operator
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,28 +24,28 @@ from longtake.video.container import FileVersion
 
 @dataclass(frozen=True)
 class Entry:
-    """A film of a library, by its content: it may lie in several places under several names."""
+    """A film of a library, identified by its content; there may be several copies."""
 
     fingerprint: str
     name: str
     """Its title, or the name of its file."""
     duration: float
     paths: tuple[Path, ...] = ()
-    """Where it was last seen; the first is the one in use."""
+    """Where it was last seen, most recent first."""
     date: str = ""
-    """ISO date as far as it is known: ``2025-03-14``, ``2025-03`` or ``2025``."""
+    """ISO date as precise as known: ``2025-03-14``, ``2025-03`` or ``2025``."""
     place: str = ""
     tags: tuple[str, ...] = ()
     added: float = 0.0
     """Unix time."""
     problem: str = ""
-    """Why it could not be indexed; empty if it could."""
+    """Why it could not be indexed, if so."""
     complete: str = ""
-    """Identity of the settings under which all of it was indexed; empty: not all of it is."""
+    """Hash of the settings with which it was completely indexed; empty if it was not."""
 
     @property
     def path(self) -> Path:
-        """A place where the film is, or the last one where it was."""
+        """A path where the film exists, or else its last known path."""
         for path in self.paths:
             if path.exists():
                 return path
@@ -53,7 +53,7 @@ class Entry:
 
     @property
     def missing(self) -> bool:
-        """Whether it is in none of its places."""
+        """Whether it exists at none of its paths."""
         return not any(path.exists() for path in self.paths)
 
     @property
@@ -64,7 +64,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is learnt about a film from its metadata, its name and its folder."""
+    """Facts about a film from its metadata, its name and its folders."""
 
     name: str
     duration: float
@@ -97,7 +97,7 @@ _FILM = "fingerprint, name, duration, date, place, added, problem, complete"
 
 @dataclass(frozen=True)
 class KnownFile:
-    """A file as it was when last seen."""
+    """A file as it was last seen."""
 
     fingerprint: str
     version: FileVersion
@@ -111,7 +111,7 @@ class FilmCatalog:
         self._path = folder / "library.db"
 
     def set_aside_if_damaged(self) -> Path | None:
-        """Move a damaged catalogue away, so that a new one begins; returns where it is now."""
+        """Rename a damaged catalogue, so that a new one is created; return its new path."""
         try:
             with self._open() as base:
                 (state,) = base.execute("PRAGMA quick_check(1)").fetchone()
@@ -120,25 +120,32 @@ class FilmCatalog:
         except RunError:
             pass
         for suffix in ("-wal", "-shm"):
-            # they belong to the damaged file and would damage the new one
+            # these belong to the damaged file
             self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
         return self._path.rename(self._path.with_suffix(".damaged"))
 
     def entries(self, fingerprints: Collection[str] | None = None) -> list[Entry]:
-        """Films by name: all of them, or those with some fingerprints."""
+        """Films sorted by name: all of them, or those with some fingerprints."""
         which, values = "", []
         if fingerprints is not None:
             which = "WHERE fingerprint IN (SELECT value FROM json_each(?))"
             values = [json.dumps(list(fingerprints))]
+        paths: dict[str, list[Path]] = {}
+        tags: dict[str, list[str]] = {}
+        entries = []
         with self._open() as base:
-            placed = f"SELECT fingerprint, path FROM files {which} ORDER BY seen DESC, path"
-            paths = _grouped(base, placed, values)
-            tagged = f"SELECT fingerprint, tag FROM tags {which} ORDER BY tag"
-            tags = _grouped(base, tagged, values)
-            rows = base.execute(
-                f"SELECT {_FILM} FROM films {which} ORDER BY name, fingerprint", values
-            )
-            return [_entry(row, paths.get(row[0], []), tags.get(row[0], [])) for row in rows]
+            files = f"SELECT fingerprint, path FROM files {which} ORDER BY seen DESC, path"
+            for film, path in base.execute(files, values):
+                paths.setdefault(film, []).append(Path(path))
+            for film, tag in base.execute(
+                f"SELECT fingerprint, tag FROM tags {which} ORDER BY tag", values
+            ):
+                tags.setdefault(film, []).append(tag)
+            films = f"SELECT {_FILM} FROM films {which} ORDER BY name, fingerprint"
+            for film, name, duration, date, place, *rest in base.execute(films, values):
+                where, words = tuple(paths.get(film, ())), tuple(tags.get(film, ()))
+                entries.append(Entry(film, name, duration, where, date, place, words, *rest))
+        return entries
 
     def count(self) -> int:
         """How many films there are."""
@@ -159,10 +166,9 @@ class FilmCatalog:
             return {Path(path): KnownFile(mark, FileVersion(*rest)) for path, mark, *rest in rows}
 
     def place(self, path: Path, fingerprint: str, version: FileVersion) -> str:
-        """Note that a film lies at a path.
+        """Record the path of a film.
 
-        Returns the fingerprint of the film that lay there before, if it was another one and now
-        lies nowhere; it has been replaced.
+        Returns the fingerprint of another film that was there before, if it has no other path.
         """
         with self._changing() as base:
             old = base.execute("SELECT fingerprint FROM files WHERE path = ?", (str(path),))
@@ -177,7 +183,7 @@ class FilmCatalog:
             return "" if left else str(before[0])
 
     def describe(self, fingerprint: str, facts: Facts) -> None:
-        """Add a film, or update what is known about it; tags that the user gave stay."""
+        """Add a film or update its facts; the user's tags stay."""
         update = "name = excluded.name, duration = excluded.duration, date = excluded.date"
         with self._changing() as base:
             base.execute(
@@ -190,7 +196,7 @@ class FilmCatalog:
             _add_tags(base, fingerprint, facts.tags, given=False)
 
     def tag(self, fingerprint: str, tags: Iterable[str]) -> None:
-        """Add tags that the user gives; these survive a new look at the file."""
+        """Add the user's tags, which :meth:`describe` does not change."""
         with self._changing() as base:
             _add_tags(base, fingerprint, tags, given=True)
 
@@ -203,14 +209,14 @@ class FilmCatalog:
             return [tag for (tag,) in rows]
 
     def failed(self, fingerprint: str, problem: str) -> None:
-        """Note why a film could not be indexed."""
+        """Record why a film could not be indexed."""
         with self._changing() as base:
             base.execute(
                 "UPDATE films SET problem = ? WHERE fingerprint = ?", (problem, fingerprint)
             )
 
     def complete(self, fingerprint: str, identity: str) -> None:
-        """Note that every part of a film is indexed, under settings with this identity."""
+        """Record that a film is completely indexed with settings that have this hash."""
         with self._changing() as base:
             base.execute(
                 "UPDATE films SET complete = ?, problem = '' WHERE fingerprint = ?",
@@ -218,30 +224,30 @@ class FilmCatalog:
             )
 
     def forget_file(self, path: Path) -> None:
-        """Forget one place of a film."""
+        """Remove a path of a film."""
         with self._changing() as base:
             base.execute("DELETE FROM files WHERE path = ?", (str(path),))
 
     def remove(self, fingerprint: str) -> None:
-        """Take a film out of the library; its file and its layers stay."""
+        """Remove a film; its file and its layers stay."""
         with self._changing() as base:
             for table in ("films", "files", "tags"):
                 base.execute(f"DELETE FROM {table} WHERE fingerprint = ?", (fingerprint,))
 
     def folders(self) -> list[Path]:
-        """The folders that are watched."""
+        """The folders to watch."""
         with self._open() as base:
             return [Path(path) for (path,) in base.execute("SELECT path FROM folders ORDER BY 1")]
 
     def watch(self, folders: Iterable[Path]) -> None:
-        """Remember folders to be watched."""
+        """Add folders to watch."""
         with self._changing() as base:
             rows = [(str(folder),) for folder in folders]
             base.executemany("INSERT OR IGNORE INTO folders VALUES (?)", rows)
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that holds the write lock from the start, so that it never has to retry."""
+        """A transaction that locks the file from the start, so that it never fails halfway."""
         with self._open() as base:
             base.execute("BEGIN IMMEDIATE")
             try:
@@ -254,7 +260,7 @@ class FilmCatalog:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         private_folder(self.folder)
-        # a connection per use is cheap, and safe with threads and forks
+        # a connection per use is safe with threads and forks
         with (
             damage_reported(self._path, REBUILD_IT),
             closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base,
@@ -269,7 +275,7 @@ def damaged(file: Path, why: str) -> RunError:
 
 
 def prepare_shared(base: sqlite3.Connection, schema: str) -> None:
-    """Create the tables of a database unless they are there; readers never wait for a writer."""
+    """Create the tables of a database if missing; with WAL, readers never wait for a writer."""
     if base.execute("PRAGMA user_version").fetchone()[0] < 1:
         base.execute("PRAGMA journal_mode = WAL")
         prepare(base, schema, 1)
@@ -287,21 +293,6 @@ def _add_tags(
     )
 
 
-def _grouped(base: sqlite3.Connection, query: str, values: Sequence[str]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for key, value in base.execute(query, values):
-        groups.setdefault(key, []).append(value)
-    return groups
-
-
-def _entry(
-    row: tuple[str, str, float, str, str, float, str, str], paths: list[str], tags: list[str]
-) -> Entry:
-    fingerprint, name, duration, date, place, added, *state = row
-    places = tuple(map(Path, paths))
-    return Entry(fingerprint, name, duration, places, date, place, tuple(tags), added, *state)
-
-
 Filter: TypeAlias = Callable[[Entry], bool]
 
 FIELDS = ("tag", "name", "path", "place", "date", "year", "minutes")
@@ -311,8 +302,7 @@ _ORDERED: dict[str, Callable[[float | str, float | str], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-OPERATORS = ("=", "!=", "~", *_ORDERED)
-# a field, an operator, and a value, which is in quotes if it holds spaces or operators
+# a field, an operator, and a value, quoted if it contains spaces or operators
 _COMPARISON = re.compile(
     r"""\s*([^\s"'=<>!~]+)\s*(<=|>=|!=|[=<>~])\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>!~]+))(?!\S)"""
 )
@@ -320,10 +310,7 @@ _JOIN = re.compile(r"\s+(and|or)(?!\S)", re.IGNORECASE)
 
 
 def parse(text: str) -> Filter:
-    """The filter that a text describes; an empty text keeps every film.
-
-    ``and`` binds closer than ``or``.
-    """
+    """Parse a filter; an empty one matches every film. ``and`` binds more tightly than ``or``."""
     if not text.strip():
         return lambda entry: True  # noqa: ARG005
     groups: list[list[Filter]] = [[]]
@@ -331,7 +318,7 @@ def parse(text: str) -> Filter:
     while True:
         match = _COMPARISON.match(text, place)
         if match is None:
-            raise _unreadable(text, place, f"a field ({', '.join(FIELDS)}), an operator, a value")
+            raise _unreadable(text, place, "a field, an operator and a value")
         field, sign, *values = match.groups()
         value = next(each for each in values if each is not None)
         groups[-1].append(_compare(field.casefold(), sign, value, text))
@@ -347,10 +334,9 @@ def parse(text: str) -> Filter:
 
 
 def _unreadable(text: str, place: int, wanted: str) -> ConfigError:
-    return ConfigError(
-        f"--where {text}: expected {wanted} after {text[:place].strip() or 'the beginning'!r}; "
-        'write it like "tag=lecture and year>=2025"'
-    )
+    after = f" after {text[:place].strip()!r}" if place else ""
+    example = 'such as "tag=lecture and year>=2025"'
+    return ConfigError(f"--where {text}: expected {wanted}{after}, {example}")
 
 
 def _compare(field: str, sign: str, value: str, text: str) -> Filter:
@@ -362,9 +348,9 @@ def _compare(field: str, sign: str, value: str, text: str) -> Filter:
         if field != "date":
             raise ConfigError(f"--where {text}: {field} has no order; use =, != or ~")
         order = _ORDERED[sign]
-        # a date known to the year only is compared by its year: 2025 is not before 2025-03
+        # an incomplete date is compared as far as it is known: 2025 is not before 2025-03
         return lambda entry: bool(entry.date) and order(entry.date[: len(value)], value)
-    wanted = same_tag(value) if field == "tag" else value.casefold()
+    wanted = normalized_tag(value) if field == "tag" else value.casefold()
 
     def holds(entry: Entry) -> bool:
         texts = _texts(entry, field)
@@ -387,28 +373,27 @@ def _by_number(field: str, sign: str, value: str, text: str) -> Filter:
     if sign == "~":
         raise ConfigError(f"--where {text}: {field} is a number; use =, !=, <, <=, > or >=")
 
+    compare = {"=": operator.eq, "!=": operator.ne, **_ORDERED}[sign]
+
     def holds(entry: Entry) -> bool:
         known = entry.year if field == "year" else entry.duration / 60
         if known is None:
-            return sign == "!="  # an unknown year differs from every year
-        if sign in _ORDERED:
-            return _ORDERED[sign](known, number)
-        same = round(known) == number if field == "minutes" else known == number
-        return same == (sign == "=")
+            return sign == "!="
+        return bool(compare(known if sign in _ORDERED else round(known), number))
 
     return holds
 
 
 def _texts(entry: Entry, field: str) -> list[str]:
     if field == "tag":
-        return [same_tag(tag) for tag in entry.tags]
+        return [normalized_tag(tag) for tag in entry.tags]
     if field == "path":
         return [str(path).casefold() for path in entry.paths]
     text = {"name": entry.name, "place": entry.place, "date": entry.date}[field]
     return [text.casefold()]
 
 
-def same_tag(tag: str) -> str:
-    """A tag without case and plural: a folder ``Lectures`` gives ``tag=lecture``."""
+def normalized_tag(tag: str) -> str:
+    """A tag in lower case and singular, so that ``tag=lecture`` matches a folder ``Lectures``."""
     plain = tag.strip().casefold()
     return plain[:-1] if len(plain) > 3 and plain.endswith("s") else plain

@@ -20,14 +20,8 @@ from longtake.index.film import Film
 from longtake.index.store import folder_bytes
 from longtake.library.catalog import REBUILD, Entry, FilmCatalog, parse
 from longtake.library.fts_index import SegmentIndex
-from longtake.library.search import LibrarySearchResult, make_query, search
-from longtake.library.segments import (
-    FilmRows,
-    Material,
-    material_of_film,
-    material_of_footage,
-    rows_of,
-)
+from longtake.library.search import LibrarySearchResult, search
+from longtake.library.segments import FilmRows, material_of_film, material_of_footage, rows_of
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import TextEncoder
 from longtake.runner.films import open_film, open_perception, open_store
@@ -41,7 +35,7 @@ _INDEX_KIND = "embedded"
 class Library:
     """Many films: search them, ask them, and keep track of them.
 
-    Everything but the catalogue is derived from the films' own layers and can be rebuilt.
+    Everything but the catalogue is derived from the films' layers and can be rebuilt.
     """
 
     def __init__(
@@ -65,17 +59,17 @@ class Library:
 
     @property
     def images(self) -> Any:
-        """The encoder that pictures and queries share."""
+        """The encoder of pictures and of queries for them."""
         return self.perception.images
 
     @cached_property
     def sentences(self) -> TextEncoder:
-        """The encoder of what is said."""
+        """The encoder of speech and text."""
         return self._sentences or self.perception.sentences
 
     @cached_property
     def index(self) -> SegmentIndex:
-        """The index across films, in a folder of its own for every choice of encoders."""
+        """The index across films; every choice of encoders has its own folder."""
         return SegmentIndex(self._index_folder, self._dims)
 
     @property
@@ -106,7 +100,7 @@ class Library:
                     path.unlink()
 
     def entries(self, where: str = "") -> list[Entry]:
-        """The films for which a filter holds, by name."""
+        """The films that match a filter, sorted by name."""
         holds = parse(where)
         return [entry for entry in self.catalogue.entries() if holds(entry)]
 
@@ -119,41 +113,46 @@ class Library:
         moments: int = 3,
         among: Collection[str] | None = None,
     ) -> LibrarySearchResult:
-        """The films and the moments in them that fit a text best; only films of ``among``."""
-        entries: Collection[Entry] | None = None
+        """The films and moments that fit a text best, among all films or those of ``among``."""
+        chosen: list[str] | None = None
         if among is not None or where.strip():
-            chosen = self.entries(where)
-            entries = [each for each in chosen if among is None or each.fingerprint in among]
+            chosen = [entry.fingerprint for entry in self.entries(where)]
+            if among is not None:
+                chosen = [film for film in chosen if film in among]
         hits = search(
             self.index,
-            make_query(text, self.images, self.sentences),
+            text,
             self._lookup,
             images=self.images,
-            among=None if entries is None else [entry.fingerprint for entry in entries],
+            sentences=self.sentences,
+            among=chosen,
             films=films,
             moments=moments,
         )
-        return LibrarySearchResult(
-            hits, self.catalogue.count() if entries is None else len(entries)
-        )
+        searched = self.catalogue.count() if chosen is None else len(chosen)
+        return LibrarySearchResult(hits, searched)
 
     def _lookup(self, fingerprints: Collection[str]) -> dict[str, Entry]:
-        # not the whole catalogue: to read it would take longer than the search
+        # reading the whole catalogue would take longer than the search
         return {entry.fingerprint: entry for entry in self.catalogue.entries(fingerprints)}
 
     def footage(self, entry: Entry) -> Footage:
-        """The film itself, to be asked."""
+        """Open a film to ask it."""
         if self._opener is not None:
             return self._opener(entry)
         film = open_film(entry.path, self.settings, senses=self.perception)
         if film.fingerprint != entry.fingerprint:
-            why = "the file has changed since it was added; add it again"
+            why = "has changed since it was added; add it again"
             raise MediaError(entry.path, "changed", why)
         return film
 
     def derive(self, entry: Entry, footage: Footage | None = None) -> bool:
-        """Bring the index up to date with a film's layers; returns whether it changed."""
-        material = self.material(footage or self.footage(entry))
+        """Update the index from a film's layers; return whether it changed."""
+        footage = footage or self.footage(entry)
+        if isinstance(footage, Film):
+            material = material_of_film(footage)
+        else:
+            material = material_of_footage(footage, parts={"footage": footage.name})
         held = self.index.films().get(entry.fingerprint)
         if held is not None and dict(held.parts) == material.parts:
             return False
@@ -161,21 +160,15 @@ class Library:
         self.index.replace([FilmRows(entry.fingerprint, material.parts, rows)])
         return True
 
-    def material(self, footage: Footage) -> Material:
-        """What is known about a film."""
-        if isinstance(footage, Film):
-            return material_of_film(footage)
-        return material_of_footage(footage, parts={"footage": footage.name})
-
     def remove(self, fingerprints: Collection[str]) -> None:
-        """Take films out of the library; their files and layers stay."""
-        # the index first: a film that is still in the catalogue can be removed again
+        """Remove films from the library; their files and layers stay."""
+        # the index first: if this fails, the film is still in the catalogue and can be removed
         self.index.remove(fingerprints)
         for fingerprint in fingerprints:
             self.catalogue.remove(fingerprint)
 
     def identity(self) -> str:
-        """Identity of all settings that decide what indexing a film gives."""
+        """A hash of all settings that affect what is indexed."""
         chosen = asdict(self.settings.perception)
         for irrelevant in ("threads", "batch"):
             chosen.pop(irrelevant)
@@ -196,17 +189,17 @@ class Library:
 
 @dataclass(frozen=True)
 class LibraryStatus:
-    """A library in figures."""
+    """Figures about a library."""
 
     films: int
     seconds: float
     segments: int
     bytes: int
-    """Catalogue and index; the films' own layers are in the cache."""
+    """Size of the catalogue and the index, without the films' layers in the cache."""
     incomplete: int
-    """Films of which some part is not indexed yet."""
+    """Films that are not completely indexed."""
     missing: int
-    """Films whose file is gone; they can be found, but not asked."""
+    """Films whose file is gone; they can be found but not asked."""
     failed: int
     folders: tuple[str, ...]
     """Folders that are watched."""
@@ -221,7 +214,7 @@ class LibraryProblem:
 
 
 def status(library: Library) -> LibraryStatus:
-    """The library in figures."""
+    """Return figures about a library."""
     entries = library.catalogue.entries()
     held = library.index.films()
     return LibraryStatus(
@@ -238,35 +231,29 @@ def status(library: Library) -> LibraryStatus:
 
 def problems(library: Library) -> list[LibraryProblem]:
     """What is wrong with a library."""
-    listed = []
     try:
         entries = library.catalogue.entries()
         library.check_index()
     except LongtakeError as error:
         return [LibraryProblem(str(error), REBUILD)]
+    listed = []
+    for entry in entries:
+        if entry.missing:
+            remedy = f"add its new folder, or: longtake library remove {entry.fingerprint}"
+            listed.append(LibraryProblem(f"{entry.path}: is gone", remedy))
+        if entry.problem:
+            what = f"{entry.path}: {entry.problem.removeprefix(f'{entry.path}: ')}"
+            listed.append(LibraryProblem(what, "fix it, then add it again"))
     held = library.index.films()
-    listed += [_missing(entry) for entry in entries if entry.missing]
-    listed += [
-        LibraryProblem(f"{e.path}: {e.problem}", "fix it, then add it again")
-        for e in entries
-        if e.problem
-    ]
     known = {entry.fingerprint for entry in entries}
     if unindexed := known - held.keys():
-        listed.append(
-            LibraryProblem(f"{len(unindexed)} films are not in the index", "add them again")
-        )
+        what = f"{len(unindexed)} films are not in the index"
+        listed.append(LibraryProblem(what, "add them again"))
     if strays := held.keys() - known:
-        listed.append(LibraryProblem(f"{len(strays)} films of the index are unknown", REBUILD))
+        what = f"{len(strays)} films of the index are unknown"
+        listed.append(LibraryProblem(what, REBUILD))
     stored = {use.fingerprint for use in open_store(library.settings).films()}
     if dropped := known - stored:
-        what = f"the layers of {len(dropped)} films were dropped from the cache"
+        what = f"the layers of {len(dropped)} films were removed from the cache"
         listed.append(LibraryProblem(what, "raise cache.limit_gb; asking these films takes longer"))
     return listed
-
-
-def _missing(entry: Entry) -> LibraryProblem:
-    what = f"{entry.path}: is gone"
-    return LibraryProblem(
-        what, f"add its new folder, or: longtake library remove {entry.fingerprint}"
-    )

@@ -8,10 +8,10 @@
     film-1.i32        the film of each row, -1 for rows that are gone
     write.lock        held by the one process that is writing
 
-A writer appends vectors first and commits the rows last. What a killed writer appended lies beyond
+A writer appends vectors first and commits the rows last. What a killed writer appended is beyond
 the committed rows, where no reader looks, and the next writer overwrites it. Compaction writes the
-files of the next generation and commits the new numbers of the rows with it. The number of a row
-that is handed out contains its generation, so that one from before is never taken for another row.
+files of the next generation and commits the new row numbers together with it. Row numbers that
+callers get contain the generation, so that an old number never stands for another row.
 """
 
 from __future__ import annotations
@@ -75,14 +75,15 @@ END;
 BLOCK = 65536
 """Rows compared at once, which bounds memory."""
 GENERATION = 2**40
-"""The number of a row that is handed out is its own plus this times its generation."""
+"""Callers get row numbers plus this times the generation."""
 
 
 class SegmentIndex:
     """Rows of many films, found by words and by vectors.
 
-    Every method may be called from several threads and, on one folder, from several processes. A
-    writer that is killed leaves the films it had finished. A reader sees all of a film or nothing.
+    All methods may be called from several threads and, with the same folder, from several
+    processes. A writer that is killed loses only the film it was writing. A reader sees all rows of
+    a film or none.
     """
 
     def __init__(self, folder: Path, dims: dict[str, int]) -> None:
@@ -93,15 +94,14 @@ class SegmentIndex:
         self._maps: dict[str, tuple[tuple[int, int], NDArray[Any]]] = {}
 
     def replace(self, films: Sequence[FilmRows]) -> None:
-        """Write the rows of some films in place of those they had."""
-        names = [each.film for each in films]
+        """Replace the rows of some films."""
         with self._writing() as base:
-            gone = self._drop(base, names)
+            gone = self._drop(base, [each.film for each in films])
             first, generation = self._written(base)
             rows = [row for each in films for row in each.rows]
-            numbers = self._enter(base, films)
+            numbers = [self._enter(base, each) for each in films]
             owners = np.repeat(np.array(numbers, np.int32), [len(each.rows) for each in films])
-            # beyond what is committed: nobody sees it yet
+            # beyond the committed rows, where no reader looks
             for kind in KINDS:
                 file = self._file(kind, generation)
                 self._append(file, first, matrix(rows, kind, self._dims[kind]))
@@ -141,9 +141,9 @@ class SegmentIndex:
     def words(
         self, text: str, source: str, limit: int, films: Collection[str] | None = None
     ) -> list[RowHit]:
-        """Rows in which words of a text occur in one source, best first, by BM25."""
+        """Rows that contain words of a text in one source, best first, by BM25."""
         table = f"{source}_words"
-        # quoted: a word must not be read as an operator of FTS5's query language
+        # quoted, so that no word is an operator of FTS5's query language
         pattern = " OR ".join(f'"{word}"' for word in dict.fromkeys(query_words(text)))
         if not pattern:
             return []
@@ -155,14 +155,14 @@ class SegmentIndex:
                 of_films = "SELECT id FROM segments WHERE film IN (SELECT value FROM json_each(?))"
                 query += f" AND rowid IN ({of_films})"
                 given.append(json.dumps(self._numbers(base, films)))
-            # of rows with the same score, the earliest: any other choice would be chance
+            # ties go to the earlier row
             rows = base.execute(f"{query} ORDER BY score DESC, rowid LIMIT ?", (*given, limit))
             return [RowHit(first + row, score) for row, score in rows]
 
     def nearest(
         self, vector: Vectors, kind: str, limit: int, films: Collection[str] | None = None
     ) -> list[RowHit]:
-        """Rows whose vector has the largest cosine with a unit vector, best first."""
+        """Rows whose vectors have the largest cosine with a unit vector, best first."""
         with self._reading() as base:
             wanted = None if films is None else self._numbers(base, films)
             count, generation, vectors, owners = self._vectors(base, kind)
@@ -172,7 +172,7 @@ class SegmentIndex:
             block = np.asarray(vectors[start : start + BLOCK] @ vector)
             films_of_rows = owners[start : start + BLOCK]
             hidden = films_of_rows < 0 if wanted is None else ~np.isin(films_of_rows, wanted)
-            # zero is no vector: such a row is close to nothing
+            # rows without a vector have zeros
             block = np.where(hidden | (block == 0), -np.inf, block)
             best = np.concatenate([best, np.arange(start, start + len(block))])
             scores = np.concatenate([scores, block])
@@ -183,7 +183,7 @@ class SegmentIndex:
         return [RowHit(first + row, score) for row, score in ranked if score > -np.inf]
 
     def fetch(self, rows: Sequence[int]) -> list[StoredRow]:
-        """Rows by number, in the given order; rows that are gone are left out."""
+        """Rows by number, in the given order; missing rows are skipped."""
         columns = "id, fingerprint, start, end, said, shown, described, times"
         with self._reading() as base:
             first = self._written(base)[1] * GENERATION
@@ -197,19 +197,22 @@ class SegmentIndex:
         return [stored[row] for row in rows if row in stored]
 
     def dead(self) -> float:
-        """The share of rows that are gone but still take up space."""
+        """The share of deleted rows, which still take up space."""
         with self._reading() as base:
             written, _ = self._written(base)
             live = base.execute("SELECT coalesce(sum(rows), 0) FROM films").fetchone()[0]
         return 1 - live / written if written else 0.0
 
     def compact(self) -> None:
-        """Give back the space of rows that are gone."""
+        """Free the space of deleted rows."""
         with self._writing() as base:
             count, old = self._written(base)
             rows = base.execute("SELECT id FROM segments ORDER BY id").fetchall()
             if len(rows) == count:
-                self._merge(base)
+                # merges the full-text indexes of many writes; row numbers stay
+                for source in WORDED:
+                    base.execute(f"INSERT INTO {source}_words ({source}_words) VALUES ('optimize')")
+                base.execute("COMMIT")
                 return
             kept = np.array(rows, np.int64).reshape(-1)
             for what in ("film", *KINDS) if count else ():
@@ -217,7 +220,7 @@ class SegmentIndex:
                 with self._file(what, old + 1).open("wb") as handle:
                     for start in range(0, len(kept), BLOCK):
                         handle.write(values[kept[start : start + BLOCK] - 1].tobytes())
-            # ascending, so that a new number is always free: it is never above the old one
+            # in ascending order a new number is always free, since it is never above the old one
             numbered = [(new, int(row)) for new, row in enumerate(kept, start=1)]
             base.executemany("UPDATE segments SET id = ? WHERE id = ?", numbered)
             for source in WORDED:
@@ -228,20 +231,14 @@ class SegmentIndex:
                 self._file(what, old).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Release this thread's connection; the index may be used again afterwards."""
+        """Close this thread's connection; the index can still be used afterwards."""
         self._maps.clear()
         base = self._local.__dict__.pop("base", None)
         if base is not None:
             base.close()
 
-    def _merge(self, base: sqlite3.Connection) -> None:
-        """Merge the full-text indexes of many writings; no row changes its number."""
-        for source in WORDED:
-            base.execute(f"INSERT INTO {source}_words ({source}_words) VALUES ('optimize')")
-        base.execute("COMMIT")
-
     def _drop(self, base: sqlite3.Connection, films: Collection[str]) -> list[int]:
-        """Delete films and their rows; returns the numbers of the rows."""
+        """Delete films and their rows; return the numbers of the rows."""
         numbers = json.dumps(self._numbers(base, films))
         which = "IN (SELECT value FROM json_each(?))"
         gone = base.execute(f"SELECT id FROM segments WHERE film {which}", (numbers,)).fetchall()
@@ -249,23 +246,22 @@ class SegmentIndex:
         base.execute(f"DELETE FROM films WHERE number {which}", (numbers,))
         return [row for (row,) in gone]
 
-    def _enter(self, base: sqlite3.Connection, films: Sequence[FilmRows]) -> list[int]:
-        numbers = []
-        for each in films:
-            parts = json.dumps(dict(each.parts), sort_keys=True)
-            insert = "INSERT INTO films (fingerprint, parts, rows) VALUES (?, ?, ?)"
-            numbers.append(base.execute(insert, (each.film, parts, len(each.rows))).lastrowid)
-        return [number for number in numbers if number is not None]
+    def _enter(self, base: sqlite3.Connection, film: FilmRows) -> int:
+        values = (film.film, json.dumps(dict(film.parts), sort_keys=True), len(film.rows))
+        insert = "INSERT INTO films (fingerprint, parts, rows) VALUES (?, ?, ?)"
+        number = base.execute(insert, values).lastrowid
+        assert number is not None
+        return number
 
     def _append(self, file: Path, first: int, values: NDArray[Any]) -> None:
-        """Write rows from ``first`` on; whatever a killed writer left there goes."""
+        """Write rows from ``first`` on, over what a killed writer may have left there."""
         with file.open("r+b" if file.exists() else "w+b") as handle:
             handle.truncate(first * values.dtype.itemsize * values.shape[1])
             handle.seek(0, 2)
             handle.write(values.tobytes())
 
     def _mark(self, gone: Sequence[int], generation: int) -> None:
-        """Hide rows from the search by vectors; a reader drops those that are not marked yet."""
+        """Hide rows from the search by vectors."""
         if not gone:
             return
         with self._file("film", generation).open("r+b") as handle:
@@ -279,7 +275,7 @@ class SegmentIndex:
 
     @staticmethod
     def _written(base: sqlite3.Connection) -> tuple[int, int]:
-        """Rows that are committed, and the generation of the files they are in."""
+        """The number of committed rows, and the generation of their files."""
         rows, generation = base.execute("SELECT rows, generation FROM written").fetchone()
         return rows, generation
 
@@ -296,30 +292,28 @@ class SegmentIndex:
                 return 0, generation, np.zeros((0, self._dims[kind])), np.zeros(0, np.int32)
             try:
                 vectors = self._mapped(kind, generation, count)
-                # a copy: a writer hides the former rows of a film in the file
+                # a copy, since a writer may hide rows in the file meanwhile
                 owners = np.array(self._mapped("film", generation, count)[:, 0])
             except FileNotFoundError:
                 continue  # compacted since the generation was read
-            # otherwise a film that was replaced meanwhile is hidden, and its new rows not counted
+            # otherwise the rows of a film that was replaced meanwhile would be missing
             if self._written(base) == (count, generation):
                 return count, generation, vectors, owners
-        raise damaged(self._file(kind, generation), "missing, or written all the time")
+        raise damaged(self._file(kind, generation), "missing or constantly rewritten")
 
     def _mapped(self, what: str, generation: int, count: int) -> NDArray[Any]:
-        # kept: mapping the pages of a file anew takes as long as reading them
+        # kept, since mapping the pages of a file again takes as long as reading them
         known = self._maps.get(what)
-        if known is None or known[0] != (generation, count):
-            known = ((generation, count), self._map(what, generation, count))
-            self._maps[what] = known
-        return known[1]
-
-    def _map(self, what: str, generation: int, count: int) -> NDArray[Any]:
+        if known is not None and known[0] == (generation, count):
+            return known[1]
         file = self._file(what, generation)
         kind, width = (np.int32, 1) if what == "film" else (np.float32, self._dims[what])
         try:
-            return np.memmap(file, kind, "r", shape=(count, width))
+            mapped = np.memmap(file, kind, "r", shape=(count, width))
         except ValueError as error:
             raise damaged(file, str(error)) from error
+        self._maps[what] = ((generation, count), mapped)
+        return mapped
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -339,9 +333,9 @@ class SegmentIndex:
             yield self._connected(file)
 
     def _connected(self, file: Path) -> sqlite3.Connection:
-        """The connection of this thread: a new one would begin with an empty page cache."""
+        """The connection of the thread, which keeps its page cache."""
         base: sqlite3.Connection | None = self._local.__dict__.get("base")
-        # a rebuild, maybe by another process, replaces the file
+        # a rebuild, perhaps by another process, replaces the file
         if base is not None and self._local.inode != _inode(file):
             self.close()
             base = None
@@ -354,11 +348,10 @@ class SegmentIndex:
 
 
 def _largest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """Places of the largest scores, best first; ties go to the earlier row."""
+    """Indexes of the largest scores, best first; ties go to the earlier row."""
     if len(scores) > count:
         lowest = np.partition(scores, len(scores) - count)[len(scores) - count]
         above = np.flatnonzero(scores > lowest)
-        # of many rows with the same words, the earliest: any other choice would be chance
         level = np.flatnonzero(scores == lowest)[: count - len(above)]
         kept = np.sort(np.concatenate([above, level]))
     else:

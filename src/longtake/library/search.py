@@ -1,11 +1,11 @@
 """Search across films: rankings by words and vectors, fused, grouped by film.
 
-The best rows are also ranked by how much of the text a single sentence holds. BM25 counts the words
-of a whole segment, in which one sentence may have the person and another the deed; a sentence that
-has both is what was asked for. A question with two parts ("what does the person who … do there?")
-is stated by two sentences of one film. Words are compared by their base forms, and neighbouring
-words count as pairs: "the red coat" is not a red hat beside a blue coat (the sequential dependence
-model of Metzler and Croft, SIGIR 2005, whose weight of pairs is taken).
+The best rows are also ranked by the share of the text that a single sentence contains. BM25 counts
+the words of a whole segment, in which one sentence may name the person and another the action; a
+sentence with both is a better match. A question with two parts ("what does the person who … do
+there?") is matched by two sentences of one film. Words are compared by their base forms, and
+neighbouring words count as pairs: "the red coat" is not a red hat beside a blue coat (the
+sequential dependence model of Metzler and Croft, SIGIR 2005, with its weight of pairs).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -31,14 +31,14 @@ from longtake.perception.protocols import CalibratedEncoder, TextEncoder
 from longtake.types import Line, Segment
 
 Lookup = Callable[[Collection[str]], Mapping[str, Entry]]
-"""Gives the films with some fingerprints, as far as they are in the library."""
+"""Returns the library's entries for some fingerprints."""
 KEEP = 100
 """Rows ranked per source."""
 WEIGHED = 60
-"""Best rows that are ranked by how much of the text a single sentence of theirs holds."""
+"""Number of best rows that are also ranked by their sentences."""
 SHARES = (1.0, 0.25, 0.1)
-"""What a film's best moments count for its rank: evidence adds up, but three moments that fit a
-little must not outweigh one that fits well."""
+"""Weights of a film's best moments in its rank: evidence adds up, but three weak matches must not
+outweigh a good one."""
 SHARP = 10
 """The constant of reciprocal rank fusion. With the usual 60, first place hardly counts for more
 than tenth."""
@@ -55,17 +55,17 @@ class FoundMoment:
     score: float
     """Comparable within one search only."""
     sure: bool
-    """Whether some source is sure of it by its own measure."""
+    """Whether at least one source is sure of it."""
     sources: tuple[str, ...]
     """The sources that found it, best rank first."""
     text: str = ""
     """What is said, shown or described there."""
     described: bool = False
-    """Whether the text tells what the picture may show, and is no word of the film."""
+    """Whether the text is a guess at what the picture shows rather than words of the film."""
 
     @property
     def words(self) -> str:
-        """The text in quotation marks, or what the picture may show without; empty if unknown."""
+        """The text in quotation marks, or a guess at the picture in parentheses; may be empty."""
         if not self.text:
             return ""
         return f"(perhaps {self.text})" if self.described else f"“{self.text}”"
@@ -79,7 +79,7 @@ class FilmHits:
     score: float
     moments: tuple[FoundMoment, ...]
     stated: float = 0.0
-    """Share of the text's words that two sentences of the film hold, 0 to 1."""
+    """Share of the text's words that two sentences of the film contain, 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -92,26 +92,17 @@ class LibrarySearchResult:
 
     @property
     def sure(self) -> bool:
-        """Whether any moment was found with confidence."""
+        """Whether there is any confident hit."""
         return any(moment.sure for film in self.films for moment in film.moments)
 
 
-@dataclass(frozen=True)
-class LibraryQuery:
-    """A text in every form in which rows are compared with it."""
-
-    text: str
-    vectors: Mapping[str, Vectors] = field(default_factory=dict)
-    """Unit vectors by kind."""
-
-
 class Statement(NamedTuple):
-    """What a sentence holds of a text: words and pairs of neighbouring words."""
+    """What a sentence contains of a text: words and pairs of neighbouring words."""
 
     words: frozenset[str] = frozenset()
     pairs: frozenset[tuple[str, str]] = frozenset()
     share: float = 0.0
-    """The share of the text that this is, 0 to 1."""
+    """Their share of the text, 0 to 1."""
 
 
 NOTHING = Statement()
@@ -128,7 +119,7 @@ class _Fused:
     line: Line | None = None
     """The line in which the text occurs."""
     statement: Statement = NOTHING
-    """What its best sentence holds of the text; known of the first :data:`WEIGHED` rows."""
+    """What its best sentence contains of the text; only for the first :data:`WEIGHED` rows."""
 
 
 @dataclass
@@ -143,48 +134,43 @@ class _Film:
     stated: float
 
 
-def make_query(text: str, images: Any, sentences: TextEncoder) -> LibraryQuery:
-    """The query for a text, with the encoders that made the index."""
-    check_text(text)
-    meaning = sentences.texts([text])[0]
-    return LibraryQuery(text, {"picture": images.texts([text])[0], "meaning": meaning})
-
-
 def search(
     index: SegmentIndex,
-    query: LibraryQuery,
+    text: str,
     lookup: Lookup,
     *,
-    images: Any = None,
-    among: Collection[str] | None = None,
-    films: int = 10,
-    moments: int = 3,
+    images: Any,
+    sentences: TextEncoder,
+    among: Collection[str] | None,
+    films: int,
+    moments: int,
 ) -> list[FilmHits]:
-    """The films and moments that fit a query best; ``among`` limits it to some films."""
-    rankings = {source: index.words(query.text, source, KEEP, among) for source in WORDED}
-    for kind, vector in query.vectors.items():
-        rankings[kind] = index.nearest(vector, kind, KEEP, among)
+    """The films and moments that fit a text best; ``among`` limits it to some films.
+
+    The encoders of ``images`` and ``sentences`` are those that made the index.
+    """
+    check_text(text)
+    picture, meaning = images.texts([text])[0], sentences.texts([text])[0]
+    rankings = {source: index.words(text, source, KEEP, among) for source in WORDED}
+    rankings["picture"] = index.nearest(picture, "picture", KEEP, among)
+    rankings["meaning"] = index.nearest(meaning, "meaning", KEEP, among)
     fused = _fuse(index, rankings, max(150, 5 * films))
-    matcher = SentenceMatcher(query.text)
+    matcher = SentenceMatcher(text)
     _weigh_statements(fused, matcher)
     # comparing lines letter by letter is slow, so only the best rows are compared
     for each in fused[:30]:
-        each.line = _occurrence(query.text, each)
+        each.line = _occurrence(text, each)
         each.sure = each.line is not None
-    _judge_pictures(fused, rankings.get("picture", []), query, images)
-    # what one source is unsure of must not outvote what another is sure of
+    _judge_pictures(fused, rankings["picture"], picture, images)
+    # unsure sources must not outvote a sure one
     fused.sort(key=lambda each: (not each.sure, -each.score))
     entries = lookup({each.stored.film for each in fused})
     known = [each for each in fused if each.stored.film in entries]
-    return [
-        FilmHits(
-            entries[film.name],
-            film.score,
-            tuple(_moment(run[0], matcher) for run in film.runs[:moments]),
-            film.stated,
-        )
-        for film in _grouped(known, matcher)[:films]
-    ]
+    results = []
+    for film in _grouped(known, matcher)[:films]:
+        found = tuple(_moment(run[0], matcher) for run in film.runs[:moments])
+        results.append(FilmHits(entries[film.name], film.score, found, film.stated))
+    return results
 
 
 def _fuse(
@@ -204,61 +190,58 @@ def _fuse(
 
 
 def _weigh_statements(fused: list[_Fused], matcher: SentenceMatcher) -> None:
-    """One more ranking, of the best rows: by the share of the text in a single sentence."""
+    """Add a ranking of the best rows: by the share of the text in a single sentence."""
     leading = fused[:WEIGHED]
     statements = matcher.of_rows([each.stored for each in leading])
     ranks = ranked([statement.share for statement in statements])
     for each, statement, rank in zip(leading, statements, ranks, strict=True):
         each.statement = statement
-        # by the share as well: in a small library, a row that holds one word may be second
-        # weight of the ranking by sentences, beside 1 for each source. Of 480 questions to 200 lab
-        # films, without their options, a search finds the right film first for 437 with weight 1,
-        # for 454 with 2 and for 462 with 4
+        # times the share, since in a small library a row with a single word may rank second.
+        # The weight is 4 beside 1 for each source: of 480 questions to 200 lab films, without their
+        # options, a search finds the right film first for 437 with weight 1, for 454 with 2 and for
+        # 462 with 4
         each.score += 4.0 * statement.share / (SHARP + rank)
     fused.sort(key=lambda each: -each.score)
 
 
 def _occurrence(text: str, each: _Fused) -> Line | None:
-    """The line in which a text occurs, of the sources that found the row by its words."""
-    best, line_of_best = passages.SURE, None
+    """The line in which a text occurs, in the sources that found the row by its words."""
+    best, occurrence = passages.SURE, None
     for source in WORDED:
-        lines = each.stored.lines.get(source, ()) if SOURCES[source] in each.sources else ()
-        for line in lines:
+        if SOURCES[source] not in each.sources:
+            continue
+        for line in each.stored.lines.get(source, ()):
             fit = _fit(text, line.text, source)
-            if fit > best or (fit == best and line_of_best is None):
-                best, line_of_best = fit, line
-    return line_of_best
+            if fit > best or (fit == best and occurrence is None):
+                best, occurrence = fit, line
+    return occurrence
 
 
 def _fit(text: str, line: str, source: str) -> float:
     """How well a text occurs in a line, 0 to 1; recognition errors are allowed for."""
     if source == "described":
-        # captions and tags were written, not recognised
+        # captions and tags contain no recognition errors
         return float(passages.squeeze(text) in passages.squeeze(line))
     return passages.match(text, line)
 
 
 def _judge_pictures(
-    fused: Sequence[_Fused], hits: Sequence[RowHit], query: LibraryQuery, images: Any
+    fused: Sequence[_Fused], hits: Sequence[RowHit], vector: Vectors, images: Any
 ) -> None:
-    """Mark rows whose picture stands out for the text, if the encoder can tell."""
+    """Mark rows whose picture stands out for the query's vector, if the encoder is calibrated."""
     if not hits or not isinstance(images, CalibratedEncoder):
         return
-    vector = query.vectors["picture"]
-    # the measure depends on the cosine alone, so a vector with that cosine stands in for the row's
+    # the measure depends on the cosine only, so a vector with that cosine stands in for the row's
     cosines = np.array([hit.score for hit in hits], np.float32)
     surprise = images.surprise(vector[None], cosines[:, None] * vector[None])[0]
-    sure = {
-        hit.row
-        for hit, value in zip(hits, surprise, strict=True)
-        if value >= images.thresholds["surprise"]
-    }
+    least = images.thresholds["surprise"]
+    sure = {hit.row for hit, value in zip(hits, surprise, strict=True) if value >= least}
     for each in fused:
         each.sure = each.sure or each.stored.row in sure
 
 
 def _grouped(fused: Sequence[_Fused], matcher: SentenceMatcher) -> list[_Film]:
-    """Films, best first: those with a sure moment, then by their leading moments and in whole."""
+    """Films, best first: those with a sure moment, then by their best moments and sentences."""
     rows: dict[str, list[_Fused]] = {}
     for each in fused:
         rows.setdefault(each.stored.film, []).append(each)
@@ -269,20 +252,20 @@ def _grouped(fused: Sequence[_Fused], matcher: SentenceMatcher) -> list[_Film]:
         stated = matcher.together(each.statement for each in of_film)
         films.append(_Film(name, score, runs, stated))
     for film, rank in zip(films, ranked([film.stated for film in films]), strict=True):
-        # weight of the ranking of films by what two of their sentences state together: without it,
-        # the right film is first for 458 of those questions
+        # films are also ranked by what two of their sentences state together: without this, the
+        # right film is first for 458 of those questions
         film.score += film.stated / (SHARP + rank)
     return sorted(films, key=lambda film: (not film.runs[0][0].sure, -film.score))
 
 
 def ranked(values: Sequence[float]) -> list[int]:
-    """The rank of each value from 1, the largest first; equal values have one rank."""
+    """The rank of each value from 1, largest first; equal values share a rank."""
     ascending = sorted(values)
     return [len(values) - bisect_right(ascending, value) + 1 for value in values]
 
 
 def _runs(rows: Sequence[_Fused]) -> list[list[_Fused]]:
-    """A film's rows as moments, best first; a row right beside a better one belongs to it."""
+    """Group the rows of a film into moments, best first: adjacent rows are one moment."""
     runs: list[list[_Fused]] = []
     for row in rows:
         segment = row.stored.segment
@@ -299,7 +282,7 @@ def _runs(rows: Sequence[_Fused]) -> list[list[_Fused]]:
 def _moment(best: _Fused, matcher: SentenceMatcher) -> FoundMoment:
     segment = best.stored.segment
     line, fits = (best.line, True) if best.line else _best_line(best.stored, matcher)
-    # only a line that fits the text tells when it happens
+    # only the time of a matching line is more precise than the segment
     time = line.segment.start if line is not None and fits else segment.start
     text = "" if line is None else line.text
     described = line is not None and line in best.stored.lines.get("described", ())
@@ -307,7 +290,7 @@ def _moment(best: _Fused, matcher: SentenceMatcher) -> FoundMoment:
 
 
 def _best_line(stored: StoredRow, matcher: SentenceMatcher) -> tuple[Line | None, bool]:
-    """The line to show of a row, and whether it holds any word of the text."""
+    """The line of a row to show, and whether it contains any word of the text."""
     lines = [line for source in WORDED for line in stored.lines.get(source, ())]
     shares = [statement.share for statement in matcher.best([line.text for line in lines])]
     best = max(range(len(lines)), key=shares.__getitem__, default=None)
@@ -315,13 +298,13 @@ def _best_line(stored: StoredRow, matcher: SentenceMatcher) -> tuple[Line | None
 
 
 PAIRS = 0.15
-"""Weight of the pairs of neighbouring words; the words themselves have the rest."""
+"""Weight of the pairs of neighbouring words; single words have the rest."""
 _END = re.compile(r"(?<=[.!?])\s+")
 _SHARE = attrgetter("share")
 
 
 class SentenceMatcher:
-    """A text that the lines of films are compared with; each line is read once."""
+    """Compares sentences with a text; each line is analysed once."""
 
     def __init__(self, text: str) -> None:
         words = _base_forms(text)
@@ -329,7 +312,7 @@ class SentenceMatcher:
         self._known: dict[str, Statement] = {}
 
     def best(self, texts: Sequence[str]) -> list[Statement]:
-        """For each text, what its best sentence holds."""
+        """For each text, what its best sentence contains."""
         for text in texts:
             if text not in self._known:
                 held = [self._held(_base_forms(sentence)) for sentence in _END.split(text)]
@@ -337,7 +320,7 @@ class SentenceMatcher:
         return [self._known[text] for text in texts]
 
     def of_rows(self, rows: Sequence[StoredRow]) -> list[Statement]:
-        """The same for rows, whose sentences are those of all their lines."""
+        """For each row, what the best sentence of its lines contains."""
         statements = []
         for row in rows:
             texts = [line.text for lines in row.lines.values() for line in lines]
@@ -345,12 +328,12 @@ class SentenceMatcher:
         return statements
 
     def together(self, statements: Iterable[Statement]) -> float:
-        """The largest share that two statements hold together."""
+        """The largest share that two statements contain together."""
         leading = sorted(statements, key=_SHARE, reverse=True)[:8]
         shares = [leading[0].share] if leading else [0.0]
         for one, other in combinations(leading, 2):
             words, pairs = one.words | other.words, one.pairs | other.pairs
-            # together they may hold nothing that one of them does not
+            # unless the second one adds nothing
             if len(words) > len(one.words) or len(pairs) > len(one.pairs):
                 shares.append(self._share(words, pairs))
         return max(shares)

@@ -29,7 +29,7 @@ SECONDS = 10.0
 WORDED = ("said", "shown", "described")
 """Sources of words, by the name of their column."""
 VERSION = "1"
-"""Changes when rows are made in another way, so that films are read again."""
+"""Increased when rows are made differently, so that films are indexed again."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class Row:
 
 
 def material_of_film(film: Film) -> Material:
-    """What has been indexed of a film; nothing is computed for it that takes long."""
+    """What is indexed of a film; nothing slow is computed."""
     lines: dict[str, list[Line]] = {}
     parts = {"rows": VERSION}
     whole = Segment(0.0, film.duration)
     speech = film.words.speech_key()
     if film.words.subtitles.key() is not None:
-        film.words.subtitles.lines()  # reading subtitles costs nothing
+        film.words.subtitles.lines()  # reads them, which is quick
     if speech is not None:
         lines["said"] = film.source.text.lines(speech)
         share = coverage(film.source.text.covered(speech), whole)
@@ -100,11 +100,11 @@ def material_of_footage(footage: Footage, *, parts: dict[str, str] | None = None
 
 
 def rows_of(material: Material, sentences: TextEncoder) -> list[Row]:
-    """The rows of a film in time order; segments without any content have none."""
+    """The rows of a film in order of time; empty segments have none."""
     edges = np.arange(0.0, max(material.duration, 0.1), SECONDS)
     drafts = [_draft(material, Segment(a, min(a + SECONDS, material.duration))) for a in edges]
     rows = [row for row in drafts if row is not None]
-    # tags are pictures in words: comparing them with a query is what the picture's vector does
+    # not tags if there are other words, since the picture's vector covers them
     texts = [f"{row.said} {row.shown}".strip() or row.described for row in rows]
     worded = [number for number, text in enumerate(texts) if text]
     vectors = sentences.texts([texts[number] for number in worded])
@@ -114,10 +114,10 @@ def rows_of(material: Material, sentences: TextEncoder) -> list[Row]:
 
 
 def _draft(material: Material, segment: Segment) -> Row | None:
-    """A row without its meaning; ``None`` if there is nothing in the segment."""
+    """A row without its meaning; ``None`` for an empty segment."""
     texts, times = {}, {}
     for source in WORDED:
-        # a line belongs to the segment in which it begins
+        # a line belongs to the segment where it starts
         inside = [each for each in material.lines.get(source, ()) if each.segment.start in segment]
         lines = _distinct(inside)
         texts[source] = "\n".join(line.text.replace("\n", " ") for line in lines)
@@ -134,7 +134,7 @@ def _draft(material: Material, segment: Segment) -> Row | None:
 
 
 def _distinct(lines: Iterable[Line]) -> list[Line]:
-    """Each text once: captions and tags repeat from second to second."""
+    """The first line of each text, since captions and tags repeat every second."""
     first: dict[str, Line] = {}
     for line in lines:
         first.setdefault(line.text, line)
@@ -150,7 +150,7 @@ def _tagged(film: Film, times: Sequence[float]) -> list[Line]:
 
 
 def unit(vector: NDArray[np.floating[Any]]) -> Vectors:
-    """The vector at length one; zero stays zero."""
+    """The normalized vector; zero stays zero."""
     length = float(np.linalg.norm(vector))
     return np.asarray(vector / (length or 1.0), np.float32)
 
@@ -199,7 +199,7 @@ class FilmRows:
 
 
 def query_words(text: str) -> list[str]:
-    """The words of a text to search for: without stop words, unless there are no others."""
+    """The words of a text without stop words, unless there are no others."""
     words = _WORD.findall(text.casefold())
     return [word for word in words if word not in STOP] or words
 
@@ -207,7 +207,7 @@ def query_words(text: str) -> list[str]:
 def stored_lines(
     times: Mapping[str, Sequence[float]], texts: Mapping[str, str], segment: Segment
 ) -> dict[str, list[Line]]:
-    """The lines of a row from its columns; a line lasts until the next one or the end."""
+    """The lines of a row from its columns; each lasts until the next one or the end."""
     lines: dict[str, list[Line]] = {}
     for source, starts in times.items():
         ends = [*starts[1:], max(segment.end, starts[-1])]
@@ -220,7 +220,7 @@ def stored_lines(
 
 
 def matrix(rows: Sequence[Row], kind: str, dim: int) -> Vectors:
-    """The vectors of some rows; zeros, which are close to nothing, for a row without one."""
+    """The vectors of some rows, with zeros for rows without one."""
     vectors = np.zeros((len(rows), dim), np.float32)
     for number, row in enumerate(rows):
         vector = row.picture if kind == "picture" else row.meaning

@@ -20,6 +20,14 @@ def states(report):
     return {each.path.name: each.state for each in report.surveyed}
 
 
+@pytest.fixture
+def walrus(library, tmp_path, film_folder):
+    """The only film of the library."""
+    path = film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves")
+    add(library, path)
+    return path
+
+
 def test_the_life_of_a_film(library, tmp_path, film_folder):
     folder = tmp_path / "films"
     one = film(folder, "talks/2025-03-14 one.mp4", film_folder, "the price goes up", "goodbye")
@@ -93,9 +101,7 @@ def test_subtitles_that_appear_later_are_read(library, tmp_path, film_folder):
     assert library.search("walrus").films[0].moments[0].text == "a rare walrus"
 
 
-def test_the_index_can_be_rebuilt_from_the_layers(library, tmp_path, film_folder):
-    path = film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves")
-    add(library, path)
+def test_the_index_can_be_rebuilt_from_the_layers(library, walrus):
     before = library.search("walrus").films[0].moments
     library.index.remove(list(library.index.films()))
     assert [p.what for p in problems(library)] == ["1 films are not in the index"]
@@ -116,22 +122,20 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", FILES)
-def test_a_rebuild_repairs_any_damaged_file(library, tmp_path, film_folder, name, damage):
-    path = film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves")
-    add(library, path)
+def test_a_rebuild_repairs_any_damaged_file(library, walrus, name, damage):
     library.index.close()
     (file,) = library.folder.rglob(name)
     DAMAGES[damage](file)
     rebuild(library)
     assert problems(library) == []
     (hits,) = library.search("walrus").films
-    assert (hits.entry.path, hits.moments[0].text) == (path, "a rare walrus")
-    assert states(add(library, path)) == {"one.mp4": "known"}
+    assert (hits.entry.path, hits.moments[0].text) == (walrus, "a rare walrus")
+    assert states(add(library, walrus)) == {"one.mp4": "known"}
 
 
 @pytest.mark.parametrize("name", ["library.db", "segments.db", "picture-*.f32", "film-*.i32"])
-def test_a_damaged_library_is_reported_with_the_remedy(library, tmp_path, film_folder, name):
-    add(library, film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves"))
+@pytest.mark.usefixtures("walrus")
+def test_a_damaged_library_is_reported_with_the_remedy(library, name):
     library.index.close()
     (file,) = library.folder.rglob(name)
     DAMAGES["zeros" if file.suffix == ".db" else "empty"](file)
@@ -142,19 +146,17 @@ def test_a_damaged_library_is_reported_with_the_remedy(library, tmp_path, film_f
     ]
 
 
-def test_a_rebuild_says_what_it_cannot_recover(library, tmp_path, film_folder):
-    path = film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves")
-    add(library, path)
+def test_a_rebuild_says_what_it_cannot_recover(library, walrus):
     library.index.close()
     DAMAGES["zeros"](library.folder / "library.db")
-    path.unlink()
+    walrus.unlink()
     catalogue, gone = rebuild(library)
     assert "library.damaged" in catalogue
     assert "one.mp4: no such file" in gone
 
 
-def test_an_open_index_sees_a_rebuild_by_another(library, tmp_path, film_folder):
-    add(library, film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves"))
+@pytest.mark.usefixtures("walrus")
+def test_an_open_index_sees_a_rebuild_by_another(library):
     reader = Library(
         library.folder, library.settings, perception=library.perception, sentences=LabEncoder()
     )
@@ -163,29 +165,25 @@ def test_an_open_index_sees_a_rebuild_by_another(library, tmp_path, film_folder)
     assert reader.search("walrus").sure
 
 
-def test_films_are_indexed_again_after_the_cache_was_cleared(library, tmp_path, film_folder):
-    path = film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves")
-    add(library, path)
+def test_films_are_indexed_again_after_the_cache_was_cleared(library, walrus):
     open_store(library.settings).clear(library.entries()[0].fingerprint)
     finer = dataclasses.replace(library.settings, index=IndexSettings(fps=2.0))
     again = Library(library.folder, finer, perception=library.perception, sentences=LabEncoder())
-    report = add(again, path)
+    report = add(again, walrus)
     assert report.failed == []
     assert again.search("walrus").sure
 
 
-def test_a_film_replaced_with_equal_size_and_time_is_changed(library, tmp_path, film_folder):
-    path = film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves")
-    add(library, path)
+def test_a_film_replaced_with_equal_size_and_time_is_changed(library, walrus):
     (entry,) = library.entries()
-    times = path.stat()
-    content = bytearray(path.read_bytes())
+    times = walrus.stat()
+    content = bytearray(walrus.read_bytes())
     content[content.index(b"mdat") + 100] ^= 1
-    path.write_bytes(content)
-    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    walrus.write_bytes(content)
+    os.utime(walrus, ns=(times.st_atime_ns, times.st_mtime_ns))
     with pytest.raises(MediaError, match="add it again"):
         library.footage(entry)
-    assert states(add(library, path)) == {"one.mp4": "changed"}
+    assert states(add(library, walrus)) == {"one.mp4": "changed"}
 
 
 def test_cheap_parts_of_all_films_come_first(library, tmp_path, film_folder):
@@ -199,12 +197,8 @@ def test_cheap_parts_of_all_films_come_first(library, tmp_path, film_folder):
         on_job=lambda at: jobs.append((at.film.name, at.part, at.left)) or (lambda share: None),
     )
     adder.add([folder])
-    assert [job[:2] for job in jobs] == [
-        ("a", "subtitles"),
-        ("b", "subtitles"),
-        ("a", "frames"),
-        ("b", "frames"),
-    ]
+    parts = [(name, part) for part in ("subtitles", "frames") for name in ("a", "b")]
+    assert [job[:2] for job in jobs] == parts
     # nothing is known about the time before each part was measured
     assert jobs[0][2] is None
 

@@ -59,7 +59,7 @@ def test_the_answer_comes_from_the_right_film_and_cites_it(library):
         result = ask_library(library, SESSION, question.asked.question, "lookup")
         name = WORLD.scripts[question.film].name
         assert result.answer.choice == question.asked.answer
-        assert result.film.name == name
+        assert result.cited[0].film.name == name
         assert str(result.cited[0]).startswith(f"{name} @ 00:0")
         assert result.searched == 5
         assert result.usage.calls >= 2

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.errors import ConfigError, MediaError
-from longtake.library.add import date_in_name, facts_from, tags_in_name
+from longtake.library.add import date_in_name, facts_from
 from longtake.library.catalog import Entry, parse
 from longtake.video.container import films_in
 
@@ -100,10 +100,6 @@ def test_dates_in_names(name, date):
     assert date_in_name(name) == date
 
 
-def test_tags_in_names():
-    assert tags_in_name("budget #work [raw] #q3-plan") == ["work", "q3-plan", "raw"]
-
-
 def test_facts_from_metadata_name_and_folders():
     metadata = {
         "title": "  Week  one ",
@@ -111,10 +107,10 @@ def test_facts_from_metadata_name_and_folders():
         "genre": "Lecture; Maths",
         "location": "+48.8577+002.2950/",
     }
-    path = Path("/films/Uni/2025/week1.mp4")
+    path = Path("/films/Uni/2025/week1 #q3-plan [raw].mp4")
     facts = facts_from(path, metadata, 60.0, Path("/films/Uni"))
     assert (facts.name, facts.date, facts.place) == ("Week one", "2025-01-02", "48.8577, 2.295")
-    assert facts.tags == ("uni", "lecture", "maths")
+    assert facts.tags == ("q3-plan", "raw", "uni", "lecture", "maths")
 
 
 def test_a_date_in_the_name_is_meant_and_an_epoch_is_not():
