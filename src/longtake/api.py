@@ -1,7 +1,7 @@
-"""A question as a stream of events that ends in its result, for loops and for coroutines.
+"""The Python API: films to ask, as functions, streams of events and coroutines.
 
-The work runs on a thread of its own. Leaving the loop early, cancelling the task, or setting a
-:class:`~longtake._util.cancellation.Stop` ends it, including calls in flight.
+Streams and coroutines work in another thread. Leaving the loop early, cancelling the task, or
+setting a :class:`~longtake._util.cancellation.Stop` ends the work, including calls in flight.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def stream(ask: Callable[[Sink], Result], *, stop: Stop | None = None) -> Iterat
                     return
                 yield item
         finally:
-            # also when the caller leaves the loop, or presses Ctrl-C while it waits
+            # also when the caller leaves the loop, or presses Ctrl-C while waiting
             inner.set()
-            # work ends within a second; a caller who leaves does not wait for more than two
+            # the work usually ends within a second; do not wait for longer than two
             worker.join(2.0)
 
 
@@ -78,7 +78,7 @@ async def in_thread(act: Callable[[], R]) -> R:
 
 
 async def in_thread_each(items: Callable[[], Iterator[R]]) -> AsyncIterator[R]:
-    """Iterate on a thread; leaving the loop or cancelling the task ends the work."""
+    """Iterate in a thread; leaving the loop or cancelling the task ends the work."""
     arrived: asyncio.Queue[R | Ended] = asyncio.Queue()
     put = _across(asyncio.get_running_loop(), arrived.put_nowait)
 
@@ -101,7 +101,7 @@ async def in_thread_each(items: Callable[[], Iterator[R]]) -> AsyncIterator[R]:
 
 @contextmanager
 def nested(stop: Stop | None) -> Iterator[Stop]:
-    """A flag for work inside the surrounding work; a given ``stop`` ends it as well."""
+    """A flag for nested work, which the surrounding work's flag and ``stop`` set as well."""
     flag = Stop(stopping.get(), stop)
     try:
         yield flag
@@ -127,7 +127,7 @@ OnProgress: TypeAlias = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Still:
-    """A frame as a file: the time at which it appears, and its bytes."""
+    """A frame as an image file, with the time at which it appears."""
 
     time: float
     data: bytes
@@ -137,9 +137,9 @@ class Still:
 def _result_of(
     stream: Callable[Concatenate[OpenFilm, P], Iterator[Event | Result]],
 ) -> Callable[Concatenate[OpenFilm, P], Result]:
-    """The method ``ask``: it takes what ``stream`` takes, and returns its last item."""
+    """The method ``ask``: it takes the parameters of ``stream`` and returns its last item."""
 
-    # help() shows the parameters of the wrapped method
+    # so that help() shows the parameters
     @functools.wraps(stream, assigned=("__module__",))
     def ask(self: OpenFilm, /, *args: P.args, **kwargs: P.kwargs) -> Result:
         """Ask a question; returns the result. Arguments are those of :meth:`stream`."""
@@ -151,11 +151,11 @@ def _result_of(
 
 
 class OpenFilm:
-    """A film to ask questions about. Everything derived from it is kept in the user's cache.
+    """A film to ask questions about. Data derived from it are kept in the user's cache.
 
-    Its methods may be called from several threads at once. With ``stop``, another thread can end
-    the work: after ``stop.set()``, a question returns its best answer so far with the status
-    ``cancelled``, and everything else raises :class:`longtake.Cancelled`.
+    Methods may be called from several threads at once. With ``stop``, another thread can end the
+    work: after ``stop.set()``, a question returns its best answer so far with the status
+    ``cancelled``, and other methods raise :class:`longtake.Cancelled`.
     """
 
     def __init__(self, film: Film, settings: Settings) -> None:
@@ -196,32 +196,32 @@ class OpenFilm:
     ) -> Iterator[Event | Result]:
         """Ask a question; iterate over the events as they happen. The last item is the result.
 
-        Leaving the loop ends the run. What a model has written of an answer that is not checked yet
-        comes as ``Drafted`` events, which the result's trace leaves out. Further keywords set
-        fields of the method, as in ``max_rounds=2``.
+        Leaving the loop ends the run. ``Drafted`` events show the answer while it is written,
+        before it is checked; they are not part of the result's trace. Further keywords set fields
+        of the method, such as ``max_rounds=2``.
 
         Parameters
         ----------
         question, options
             Without options the question is open-ended.
         kind
-            What the question asks for, as ``--as`` takes it; ``None``: what its words tell.
+            The kind of question, as for ``--as``; by default, it depends on the words.
         model, team
-            As ``--model`` and ``--team``; without them, everything runs on this machine.
+            As for ``--model`` and ``--team``; by default, the configured or the built-in models.
         budget
             Limits for this question instead of those in the settings.
         prompts
-            A folder of prompts that replace ours.
+            A folder of prompts that replace shipped ones.
         offline
             Refuse models that are not on this machine.
         cache
-            Keep replies and use them again.
+            Reuse earlier replies.
         verify
             Check the answer against the film; ``None``: as in the settings.
         pictures
             Keep the frames shown to models in the result's trace.
         sinks, on_event
-            Objects, or one function, that receive every event.
+            Objects, or a function, that receive every event.
         stop
             Ends the run within a second when set, with the best answer so far.
         """
@@ -272,9 +272,9 @@ class OpenFilm:
         on_progress: OnProgress | None = None,
         stop: Stop | None = None,
     ) -> SearchResult:
-        """Find the moments that match a text best; a new film is looked at and heard first.
+        """Find the moments that match a text best; the film is indexed first if necessary.
 
-        With ``by``, only what that speaker says is searched.
+        With ``by``, only lines of that speaker are searched.
         """
         with _stoppable(stop):
             pictures = self.film.pictures
@@ -326,7 +326,7 @@ class OpenFilm:
 def _twin(
     method: Callable[Concatenate[OpenFilm, P], R],
 ) -> Callable[Concatenate[AsyncFilm, P], Coroutine[Any, Any, R]]:
-    """The coroutine that runs a method of a film on a thread."""
+    """The coroutine that runs a method of a film in a thread."""
 
     @functools.wraps(method)
     async def call(self: AsyncFilm, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -385,14 +385,14 @@ def _session(
     settings = replace(settings, budget=budget or settings.budget)
     if verify is not None:
         settings = replace(settings, answers=replace(settings.answers, verify=verify))
-    # a string is a sequence too, of single characters
+    # a string is a sequence as well
     models = (model,) if isinstance(model, str) else tuple(model)
     assignment = ModelAssignment(models, _path(team), offline, replies=cache)
     return Session(settings, assignment.by_default(settings))
 
 
 def _advance(part: str, on_progress: OnProgress | None) -> Callable[[float], None]:
-    """Report the progress of a part, and notice there whether the work was ended."""
+    """Report the progress of a part; raise there if the work was ended."""
 
     def advance(share: float) -> None:
         check_stop()

@@ -50,6 +50,11 @@ def test_a_stream_ends_in_the_result_and_ask_is_its_last_item(film):
     assert film.ask("What is shown?", ["a cup", "a hat"], **ASK).answer == result.answer
 
 
+def test_fields_of_the_method_are_keywords(film):
+    result = film.ask("What?", **{**ASK, "method": "videoagent"}, initial_frames=2)
+    assert (result.usage.frames, result.method) == (2, "videoagent")
+
+
 def test_one_function_receives_every_event_and_the_stream_of_the_caller_none(film):
     seen, outside = [], []
     with events.Stream(CallbackSink(outside.append)).active():

@@ -1,7 +1,7 @@
-"""Who answers: a model for each role, and a team.
+"""Which model fills which role, and the team.
 
-``--model X`` names a model for all roles, ``--model ROLE=X`` for one; ``team`` is a role like any
-other. :func:`read_role_assignment` is the only place that reads this notation.
+``--model X`` chooses a model for all roles, ``--model ROLE=X`` for one; ``team`` is a role as well.
+:func:`read_role_assignment` parses this notation.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ WORDS_CAPTIONER = "senses/words"
 """Describes pictures by text and speech alone, for small models."""
 DEFAULT_METHOD = "videoagent"
 BUILT_IN_METHOD = "lookup"
-"""The method for models that are built in: they read well and see little, so they look things up in
-what the film says and shows."""
+"""The method for built-in models, which read better than they see."""
 ONE_MODEL_METHOD = "auto"
-"""The method where one other model fills every role: as good as the best single method that was
-measured, at a fraction of its tokens (``docs/auto.md``)."""
+"""The method if one other model fills every role: as good as the best single method, at a fraction
+of its tokens (``docs/auto.md``)."""
 _BUILT_IN = ("local/", "socratic/", "senses")
 DEFAULT_MODELS = {
     "llm": "local/qwen2.5-1.5b",
     "vlm": "socratic/qwen2.5-1.5b",
     "captioner": "senses",
 }
-"""The models that fill roles for which none is named; all of them run on this machine."""
+"""The models for roles without another one; all of them run on this machine."""
 VISION = tuple(name for name, known in HUB_MODELS.items() if known.mmproj)
 TEAM_SIZE = 3
 """Agents in a team that is made of one model."""
@@ -56,19 +55,21 @@ class RoleAssignment(NamedTuple):
 
 def read_role_assignment(text: str) -> RoleAssignment:
     """``vlm=lab/acuity=0.8`` is a model for one role, ``lab/acuity=0.8`` one for all."""
-    # a model's own name may hold "=", so what precedes the first one must look like a role
+    # model names may contain "=", so what precedes the first one must look like a role
     role, equals, model = text.partition("=")
     if equals and _ROLE.fullmatch(role):
         return RoleAssignment(role, model)
     return RoleAssignment("", text)
 
 
+def _is_built_in(model: str) -> bool:
+    return model.startswith(_BUILT_IN)
+
+
 def roles_of(methods: Sequence[str]) -> tuple[str, ...]:
-    """The roles of all these methods, each once."""
-    roles: dict[str, None] = {}
-    for name in methods:
-        roles |= dict.fromkeys(registry.methods.get(name).roles)
-    return tuple(roles)
+    """The roles of all these methods, without duplicates."""
+    roles = [role for name in methods for role in registry.methods.get(name).roles]
+    return tuple(dict.fromkeys(roles))
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,11 @@ class ModelAssignment:
     offline: bool = False
     """Refuse models that are not on this machine."""
     replies: bool = True
-    """Keep replies in the film's folder and use them again."""
+    """Cache replies in the film's folder."""
     roster: tuple[Member, ...] = ()
     """A team that is already loaded; it takes precedence over the file."""
     beside: tuple[str, ...] = ()
-    """Roles of other methods in the same comparison; naming a model for them is no mistake."""
+    """Further roles for which a model may be given, such as those of a method that is compared."""
 
     @property
     def assignments(self) -> list[RoleAssignment]:
@@ -95,43 +96,42 @@ class ModelAssignment:
 
     @property
     def everyone(self) -> str:
-        """The model for all roles; empty if none is named."""
+        """The model for all roles, if there is one."""
         return self._last("")
 
     @property
     def names_captioner(self) -> bool:
-        """Whether a model is named that describes pictures."""
+        """Whether a model is chosen that describes pictures."""
         return bool(self._last(CAPTIONER) or self.everyone)
 
     @property
     def names_team(self) -> bool:
-        """Whether a team is given, by a file, by its members or by a model in that role."""
+        """Whether a team is chosen, by a file, its members or a model for that role."""
         return bool(self.team or self.roster or self._last(TEAM))
 
     @property
     def default_method(self) -> str:
-        """The method where none is named; it depends on what the models can do."""
+        """The method if none is chosen; it depends on the models."""
         if (self._last("vlm") or self.everyone) in VISION:
             return ONE_MODEL_METHOD
-        named = [assignment.model for assignment in self.assignments]
-        has_team = bool(self.team or self.roster)
-        if not has_team and all(model.startswith(_BUILT_IN) for model in named):
+        models = [assignment.model for assignment in self.assignments]
+        if not (self.team or self.roster) and all(map(_is_built_in, models)):
             return BUILT_IN_METHOD
-        if self.everyone and not self.everyone.startswith(_BUILT_IN):
+        if self.everyone and not _is_built_in(self.everyone):
             return ONE_MODEL_METHOD
         return DEFAULT_METHOD
 
     def or_else(self, model: str) -> ModelAssignment:
-        """The same assignment, with this model for the roles that no other is named for."""
+        """The same assignment, with this model for roles without another one."""
         if not model or self.everyone or self.roster:
             return self
         return replace(self, models=(model, *self.models))
 
     def by_default(self, settings: Settings) -> ModelAssignment:
-        """The same assignment, with what answers where no model is named.
+        """The same assignment, with the default model for roles without another one.
 
-        That is the configured model, or else a model that sees and was downloaded. It looks at
-        pictures; the built-in model goes on reading, if it is there.
+        That is the configured model, or else a downloaded model that sees. If the built-in text
+        model is downloaded as well, it continues to read.
         """
         is_open = not (settings.answers.model or self.models or self.team or self.roster)
         seeing = downloaded_vision(settings) if is_open else ""
@@ -139,9 +139,9 @@ class ModelAssignment:
             return self.or_else(settings.answers.model)
         if not ModelCatalog(settings).file(DEFAULT_MODELS["llm"]).is_file():
             return self.or_else(seeing)
-        looking = ("vlm", CAPTIONER)
-        named = tuple(f"{role}={seeing}" for role in looking)
-        return replace(self, models=named, beside=(*self.beside, *looking))
+        roles = ("vlm", CAPTIONER)
+        models = tuple(f"{role}={seeing}" for role in roles)
+        return replace(self, models=models, beside=(*self.beside, *roles))
 
     def among(self, methods: Sequence[str]) -> ModelAssignment:
         """The same assignment, for several methods that share one set of models."""
@@ -150,7 +150,7 @@ class ModelAssignment:
     def names(self, roles: Sequence[str], *, pictures: bool = True) -> dict[str, str]:
         """The model of each role except the team.
 
-        Without pictures there is nothing to see, so the text model is the default for every role.
+        Without pictures, the text model is the default for every role.
         """
         self._check_roles(roles)
         defaults = DEFAULT_MODELS
@@ -162,12 +162,12 @@ class ModelAssignment:
                 continue
             name = self._last(role) or self.everyone or defaults.get(role, "")
             if not name:
-                raise ConfigError(f"no model fills the role {role}; name one: --model {role}=NAME")
+                raise ConfigError(f"the role {role} has no model; choose one: --model {role}=NAME")
             names[role] = name
         return names
 
     def members(self) -> Sequence[Member]:
-        """The team: loaded, from the file, three agents of one model, or else the built-in one."""
+        """The members of the team; by default, three agents of one model or the built-in team."""
         if self.roster:
             return self.roster
         if self.team is not None:
@@ -178,13 +178,13 @@ class ModelAssignment:
         return DEFAULT_TEAM
 
     def _last(self, role: str) -> str:
-        """The last model that was named for a role: later options win."""
-        named = [assignment.model for assignment in self.assignments if assignment.role == role]
-        return named[-1] if named else ""
+        """The model for a role; the last option takes precedence."""
+        models = {assignment.role: assignment.model for assignment in self.assignments}
+        return models.get(role, "")
 
     def _check_roles(self, roles: Sequence[str]) -> None:
         known = list(dict.fromkeys((*roles, *self.beside)))
-        # a mistyped role would otherwise be ignored, and the default model used
+        # otherwise a mistyped role would be ignored
         for assignment in self.assignments:
             if assignment.role not in ("", TEAM, *known):
                 raise unknown("role", assignment.role, known, where=f"--model {assignment}")

@@ -1,4 +1,4 @@
-"""The most a question can cost, from the method's own bounds and the models' prices."""
+"""Upper bounds on the cost of a question, from the method's bounds and the models' prices."""
 
 from __future__ import annotations
 
@@ -18,30 +18,28 @@ from longtake.runner.session import Session, registered_name
 from longtake.types import Question
 
 TOKENS_PER_WORD = 1.4
-"""Typical of English text; a rough figure, like the whole estimate."""
+"""A rough average for English text."""
 PICTURE_TOKENS = 765
 """For endpoints that do not say: four tiles of 512 pixels at 170 tokens each, plus 85 (GPT-4o in
 OpenAI's vision guide)."""
 PIXELS_PER_TOKEN = 750
-"""Of larger pictures (Anthropic's page on vision; Qwen's have more)."""
+"""For larger pictures (Anthropic's page on vision; Qwen's have more)."""
 FORM_TOKENS = 60
-"""Tokens of each call beyond the words of its prompt: the rule about material, and the JSON of the
+"""Tokens of each call besides the words of its prompt: the rule about material, and the JSON of the
 reply's form, which counts as one word."""
 TIME_TOKENS = estimate_tokens("[00:00:00]")
-"""The time written before each picture."""
-
-
+"""The time before each picture."""
 CHECK_CALLS = 2
 """Calls of the check of an answer: the marks, and one reconsideration."""
 CHECK_WORDS = 150
-"""Words of each of its prompts, and of each of its replies, besides what it shows."""
+"""Words of its prompts and of its replies, each, without the material."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The most that one question can use; figures are ``None`` if the method has no ``bounds``.
+    """Upper bounds for one question; figures are ``None`` if the method has no ``bounds``.
 
-    Not included: replies that have to be asked for again, and replies longer than requested.
+    They do not include replies that are requested again or are longer than requested.
     """
 
     method: str
@@ -52,7 +50,7 @@ class Estimate:
     cost: float | None
     """US dollars; ``None`` if a price or the number of tokens is unknown."""
     paid: bool
-    """Whether the question may cost money: some model has a price above zero or no known price."""
+    """Whether the question may cost money: a price is unknown or above zero."""
 
 
 def estimate(
@@ -62,7 +60,6 @@ def estimate(
     chats = run.chats
     bounds = bounds_of(method, duration, question)
     if bounds is None:
-        # models that are free stay free, however often they are called
         free = _cost(chats, 1, 1) == 0
         cost = 0.0 if free else None
         return Estimate(registered_name(method), None, None, None, None, cost, paid=not free)
@@ -73,11 +70,11 @@ def estimate(
     calls, frames = bounds.calls, bounds.frames
     tokens_out = round(bounds.reply_words * TOKENS_PER_WORD)
     if bounds.letters and any(chat.card.letters for chat in chats):
-        # asked for by log-probability and then, where there is none, in words
+        # asked by log-probabilities, and again in words if there are none
         calls, frames = calls + bounds.letters, frames + bounds.letter_frames
         written *= calls / bounds.calls
         tokens_out += bounds.letters
-    # a clip at the film's own rate has more frames than were chosen
+    # a clip at the film's frame rate has more frames than were chosen
     clips = [chat.card.clip_frames for chat in chats if chat.card.show == "video"]
     frames += calls * max(clips, default=0) if frames else 0
     tokens_in = round(written + frames * (picture + TIME_TOKENS))
@@ -88,16 +85,9 @@ def estimate(
         frames += CHECK_CALLS * min(MOST, math.ceil(shown / max(1, picture)))
         tokens_in += CHECK_CALLS * round(shown + prompt + per_call + MOST * TIME_TOKENS)
         tokens_out += CHECK_CALLS * round(CHECK_WORDS * TOKENS_PER_WORD)
-    cost = _cost(chats, tokens_in, tokens_out)
-    return Estimate(
-        registered_name(method),
-        calls,
-        frames,
-        tokens_in,
-        tokens_out,
-        cost,
-        paid=cost is None or cost > 0,
-    )
+    cost, name = _cost(chats, tokens_in, tokens_out), registered_name(method)
+    paid = cost is None or cost > 0
+    return Estimate(name, calls, frames, tokens_in, tokens_out, cost, paid)
 
 
 def total(name: str, estimates: Sequence[Estimate]) -> Estimate:
@@ -113,12 +103,11 @@ def estimate_all(
     session: Session, footage: Footage, question: Question, methods: Sequence[str]
 ) -> list[Estimate]:
     """Estimate one question for several methods that share one set of models."""
-    # a role that only one of the methods has may be named for all
     shared = replace(session, assignment=session.assignment.among(methods))
     estimates = []
     for name in methods:
         method = shared.method(name)
-        # an estimate contacts nobody
+        # an estimate sends no request
         run = shared.run(method, footage, discover=False)
         check = session.settings.answers.verify
         estimates.append(estimate(method, footage.duration, question, run, check=check))
@@ -126,20 +115,20 @@ def estimate_all(
 
 
 def _beyond_words(question: Question) -> float:
-    """Tokens that a word count misses: in scripts without spaces, a sentence is one word."""
+    """Tokens that counting words misses, since scripts without spaces have very long words."""
     counted = words([question.text, *question.options]) * TOKENS_PER_WORD
     return max(0.0, estimate_tokens(show_question(question)) - counted)
 
 
 def _picture(card: Card) -> int:
-    """The most tokens of one picture."""
+    """The maximum number of tokens of a picture."""
     if card.picture_tokens is not None:
         return card.picture_tokens
     return max(PICTURE_TOKENS, math.ceil(card.max_pixels / PIXELS_PER_TOKEN))
 
 
 def _cost(chats: list[Chat], tokens_in: int, tokens_out: int) -> float | None:
-    """All tokens at the price of the most expensive model: an upper bound."""
+    """The cost if the most expensive model used all tokens; ``None`` if a price is unknown."""
     costs = [0.0]
     for chat in chats:
         if chat.card.price is None:

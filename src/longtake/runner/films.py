@@ -20,7 +20,7 @@ from longtake.types import Frame
 from longtake.video.pictures import open_picture
 
 VIDEO_SUFFIXES = (".mp4", ".mkv", ".webm", ".avi", ".mov")
-"""Of the files in which datasets come."""
+"""Suffixes of the videos in datasets."""
 
 
 def open_store(settings: Settings) -> Store:
@@ -36,10 +36,10 @@ def open_film(
     subtitles_begin: float = 0.0,
     senses: PerceptionModels | None = None,
 ) -> Film:
-    """Open a film with its part of the user's store.
+    """Open a film with its folder in the user's store.
 
     ``subtitles_begin`` is the time in the subtitles at which the film begins; ``senses`` replace
-    those that the settings name.
+    the models of perception that the settings choose.
     """
     store = open_store(settings)
     remember_words(store.root)
@@ -72,15 +72,15 @@ def open_perception(settings: Settings) -> PerceptionModels:
 
 @lru_cache(maxsize=1)
 def _shared_models(settings: PerceptionSettings, cache: Path) -> PerceptionModels:
-    """The models of perception: they take seconds to load, so all films of a process share them."""
+    """Loads the models of perception once per process, since that takes seconds."""
     return PerceptionModels(settings, cache)
 
 
 def rename_speaker(film: Film, label: str, name: str) -> None:
-    """Call a speaker something else from now on; raises for an unknown speaker or a bad name."""
+    """Rename a speaker; raises for an unknown speaker or an invalid name."""
     known = list(speakers(film.words.speech()))
     if label not in known:
         raise unknown("speaker", label, known)
     if not speaker(f"{name.strip()}: …")[0]:
-        raise ConfigError(f"{name.strip() or 'an empty name'}: not a name of a speaker")
+        raise ConfigError(f"{name.strip() or 'an empty name'}: not a valid name of a speaker")
     film.source.text.rename(label, name.strip())

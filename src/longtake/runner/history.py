@@ -1,6 +1,6 @@
-"""Earlier questions: what a follow-up question carries along, and the history that is kept.
+"""Earlier questions: those that are sent with a follow-up question, and the history on disk.
 
-The text that is carried is plain, and whoever asks can see it, change it and drop it.
+The text that is sent is plain: users can see it, change it and drop it.
 """
 
 from __future__ import annotations
@@ -20,24 +20,23 @@ from longtake.index.store import private_folder
 from longtake.prompts import phrase
 
 CARRIED = 20_000
-"""Characters of a conversation that are carried; its end matters most."""
+"""Maximum length of the text that is sent; its end matters most."""
 
 
 def with_carried(question: str, carried: str) -> str:
-    """The question as a method is asked it, with what it refers to."""
+    """The question with the conversation that it may refer to."""
     text, earlier = question.strip(), carried.strip()
     return f"{text}\n{phrase('shared', 'earlier', earlier=earlier)}" if earlier else text
 
 
 def carry_on(carried: str, question: str, answer: str) -> str:
-    """What the next question carries: as before, and this question with its answer."""
+    """The conversation with one more question and its answer, to be sent with the next one."""
     turn = f"Q: {' '.join(question.split())}\nA: {' '.join(answer.split())}"
     return f"{carried}\n{turn}".strip()[-CARRIED:]
 
 
-FILE = "history.jsonl"
 MOST = 1000
-"""Questions that are kept."""
+"""Maximum number of questions in the history."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,12 @@ class PastQuestion:
 
 
 def history_file(settings: Settings) -> Path:
-    """Where the history is kept."""
-    return cache_folder(settings) / FILE
+    """The file of the history."""
+    return cache_folder(settings) / "history.jsonl"
 
 
 def remember(settings: Settings, film: Path, question: str, result: Mapping[str, Any]) -> None:
-    """Add a question and its answer, unless the settings say not to."""
+    """Add a question and its answer to the history, unless that is turned off."""
     if not settings.answers.history:
         return
     path = history_file(settings)
@@ -78,7 +77,7 @@ def remember(settings: Settings, film: Path, question: str, result: Mapping[str,
 
 
 def past_questions(settings: Settings) -> list[PastQuestion]:
-    """Everything that was asked, oldest first; damaged lines are left out."""
+    """The questions of the history, oldest first; damaged lines are skipped."""
     path = history_file(settings)
     if not path.is_file():
         return []
@@ -88,7 +87,7 @@ def past_questions(settings: Settings) -> list[PastQuestion]:
             row = json.loads(line)
             past.append(PastQuestion(row["at"], row["film"], row["question"], row["result"]))
         except (ValueError, KeyError, TypeError):
-            continue  # a line that was cut off by a full disk
+            continue  # cut off by a full disk
     return past
 
 

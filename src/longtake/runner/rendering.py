@@ -1,6 +1,6 @@
-"""An answer to read or take away: in words, as Markdown, or as one self-contained HTML file.
+"""Answers as text, Markdown, a self-contained HTML page, or edit lists.
 
-The command line and the server show answers through this module, so that both cite alike.
+The command line and the server both use this module, so that they cite in the same way.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from longtake.types import LETTERS, Answer, Evidence, Segment, Usage
 from longtake.video.subtitles import srt
 
 Picture: TypeAlias = Callable[[int, float], bytes]
-"""The JPEG of the frame that a citation shows, by its place in the answer and its time; empty if
-its film is gone."""
+"""Returns the JPEG for a citation, by its index and time; empty if its film is gone."""
 Link: TypeAlias = Callable[[int, float], str]
-"""The address at which the film of a citation plays from a time."""
+"""Returns the URL at which the film of a citation, by its index, plays from a time."""
 
 TAGS = CAPTION_LABELS[0]
-"""How a sentence begins that only guesses what a picture may show, which is no evidence."""
+"""The label of a sentence that only guesses what a picture may show, which is no evidence."""
 _TAGS = re.compile(rf"{TAGS}: .*?(?:\.(?=\s+(?:{'|'.join(CAPTION_LABELS)}): |\s*$)|$)")
 LABELS_BEGIN = tuple(f"{label}: " for label in CAPTION_LABELS)
 _LABEL = re.compile(rf"(?:{'|'.join(CAPTION_LABELS[1:])}): ")
@@ -40,9 +39,9 @@ KINDS = {
     "subtitle": "said (subtitles)",
     "onscreen": "text on screen",
 }
-"""What the sources of evidence are called."""
+"""Names of the sources of evidence."""
 CALIBRATED = "calibrated"
-"""The note of a run whose confidence was turned into a probability."""
+"""The note of a run whose confidence is a calibrated probability."""
 STATUS = {
     "answered": "",
     "unsupported": "no moment was found that supports this answer",
@@ -50,14 +49,14 @@ STATUS = {
     "cancelled": "cancelled; this is the best answer so far",
     "not_credible": "the method's own review rejects this answer",
 }
-"""What an answer's status means, in a sentence."""
+"""What the status of an answer means."""
 WORDS = ((0.85, "high"), (0.6, "fair"), (0.35, "low"), (0.0, "very low"))
-"""Words for confidence, each from a share on."""
+"""Words for confidence, with the least confidence for each."""
 
 
 @dataclass(frozen=True)
 class RenderedAnswer:
-    """An answer with what it was an answer to."""
+    """An answer with its question and film."""
 
     question: str
     film: str
@@ -68,14 +67,23 @@ class RenderedAnswer:
     unseen: Sequence[str] = ()
     """What was not looked at."""
     calibrated: bool = False
-    """Whether the confidence is a measured probability rather than the method's own statement."""
+    """Whether the confidence is a calibrated probability."""
     sources: Sequence[str] = ()
     """The film of each citation, if several films were asked."""
+
+    @property
+    def evidence(self) -> Sequence[Evidence]:
+        """The citations."""
+        return self.answer.evidence if self.answer else ()
+
+    def film_of(self, place: int) -> str:
+        """The film of a citation."""
+        return self.sources[place] if self.sources else self.film
 
     def where(self, place: int, cited: Evidence) -> str:
         """The time of a citation, with its film if several were asked."""
         times = times_of(cited)
-        return f"{self.sources[place]} @ {times}" if place < len(self.sources) else times
+        return f"{self.film_of(place)} @ {times}" if self.sources else times
 
 
 def answer_text(answer: Answer | None, *, none: str = "(no answer)") -> str:
@@ -88,7 +96,7 @@ def answer_text(answer: Answer | None, *, none: str = "(no answer)") -> str:
 
 
 def with_footnotes(answer: Answer) -> str:
-    """An answer of several claims, each followed by the numbers of its citations; else empty."""
+    """The claims of an answer, each followed by the numbers of its citations; may be empty."""
     marked = []
     for claim in claims(answer):
         notes = "".join(f"[{place + 1}]" for place in claim.citations)
@@ -105,14 +113,14 @@ def lookalikes(answer: Answer) -> str:
 
 
 def kind_of(cited: Evidence) -> str:
-    """What kind of evidence a citation is, in a word or two."""
+    """The name of a citation's source."""
     if _is_perceived(cited):
         return "read and heard" if quoted(cited) else KINDS["frame"]
     return KINDS.get(cited.source, cited.source)
 
 
 def quoted(cited: Evidence) -> str:
-    """The words of a citation, without guesses at what a picture may show; may be empty."""
+    """The words of a citation without guesses at what a picture may show; may be empty."""
     words = cited.text
     if _is_perceived(cited):
         words = _LABEL.sub("", _TAGS.sub("", words))
@@ -120,31 +128,28 @@ def quoted(cited: Evidence) -> str:
 
 
 def _is_perceived(cited: Evidence) -> bool:
-    """Whether a picture was put in words by perception alone, which labels its sentences."""
+    """Whether this is a caption by perception alone, whose sentences have labels."""
     return cited.source == "caption" and cited.text.startswith(LABELS_BEGIN)
 
 
 def times_of(cited: Evidence) -> str:
-    """``00:12:31–00:12:34``, or one time if it is shorter than a second."""
+    """``00:12:31–00:12:34``, or only the start if it is shorter than a second."""
     start, end = cited.segment.start, cited.segment.end
     return f"{clock(start)}–{clock(end)}" if end - start >= 1 else clock(start)
 
 
 def sureness(answer: Answer, *, calibrated: bool = False) -> str:
-    """``confidence high (90%)``, with a word if nobody measured how often that is right.
-
-    Without a confidence, how many moments support the answer; empty if there are none.
-    """
+    """``confidence high (90%)``; without a confidence, the number of supporting moments."""
     if answer.confidence is None:
         count = len(answer.evidence)
         return f"supported by {count} moment{'s' * (count != 1)}" if count else ""
-    word = next(word for least, word in WORDS if answer.confidence >= least or least == 0.0)
+    word = next((word for least, word in WORDS if answer.confidence >= least), WORDS[-1][1])
     stated = "" if calibrated else ", not calibrated"
     return f"confidence {word} ({answer.confidence:.0%}{stated})"
 
 
 def outcome(answer: Answer, usage: Usage) -> str:
-    """What an answer's status means, in a sentence; why there is none; empty if all is well."""
+    """What the status of an answer means, or why there is no answer; empty for a good answer."""
     if answer.status != "abstained":
         return STATUS[answer.status]
     unread = "the model's replies could not be read" if usage.calls else "nothing to answer from"
@@ -152,19 +157,18 @@ def outcome(answer: Answer, usage: Usage) -> str:
 
 
 def unseen(film: Film, moments: Iterable[float]) -> list[str]:
-    """What was not looked at: the longest stretch without a look, and words that nobody read."""
+    """What was not looked at: the longest stretch without a look, speech, and on-screen text."""
     missing = []
     stretch = longest_gap(moments, film.duration) if film.has else (0.0, 0.0)
     if stretch is None:
         missing.append("the pictures")
-    # shorter stretches lie between the looks of any method
+    # every method leaves out shorter stretches
     elif stretch[1] - stretch[0] >= max(60.0, 0.1 * film.duration):
         missing.append(
             f"{clock(stretch[0])}–{clock(stretch[1])}, the longest stretch without a look"
         )
     known = covered(film)
     for source in ("speech", "onscreen"):
-        # a film without sound has nothing to hear, and one without pictures nothing to read
         there = film.video.info.audio if source == "speech" else film.has
         if known[source] < 1 and there:
             name = KINDS[source] if source == "onscreen" else source
@@ -176,7 +180,7 @@ def unseen(film: Film, moments: Iterable[float]) -> list[str]:
 
 
 def longest_gap(moments: Iterable[float], duration: float) -> tuple[float, float] | None:
-    """The longest stretch between two looks, or to an end of the film; ``None`` without looks."""
+    """The longest stretch without a look; ``None`` if there were no looks."""
     looks = sorted(moments)
     if not looks:
         return None
@@ -209,14 +213,11 @@ figure{border-color:#363a3f}.meta{color:#b0b4ba}}
 
 
 def as_html(rendered: RenderedAnswer, picture: Picture, link: Link | None = None) -> str:
-    """One page with its pictures inside; whatever the film or a model said is text.
-
-    Times are links if ``link`` is given.
-    """
+    """A page with embedded pictures and escaped texts; times are links if ``link`` is given."""
     answer = rendered.answer
     cards = "".join(
         _card(place, rendered, cited, picture, link)
-        for place, cited in enumerate(answer.evidence if answer else ())
+        for place, cited in enumerate(rendered.evidence)
     )
     reason = f"<p>{_text(answer.reason)}</p>" if answer and answer.reason else ""
     listed = zip(LETTERS, rendered.options, strict=False)
@@ -236,7 +237,7 @@ def as_html(rendered: RenderedAnswer, picture: Picture, link: Link | None = None
 
 
 def _nearest(answer: Answer | None, picture: Picture) -> str:
-    """The frames that a search finds in place of an answer."""
+    """The frames that a search finds if there is no answer."""
     if answer is None or not answer.nearest:
         return ""
     figures = "".join(
@@ -255,7 +256,7 @@ def _still(jpeg: bytes, times: str) -> str:
 
 
 def _claimed(answer: Answer | None) -> str:
-    """The answer in HTML; each of its claims is followed by links to its citations."""
+    """The answer in HTML, with links to the citations of each claim."""
     parts = []
     for claim in claims(answer) if answer else ():
         numbers = [place + 1 for place in claim.citations]
@@ -282,13 +283,13 @@ def _card(
 
 
 def as_markdown(rendered: RenderedAnswer, link: Link) -> str:
-    """Markdown whose times are links."""
+    """Markdown in which times are links."""
     answer = rendered.answer
     answered = (with_footnotes(answer) if answer else "") or answer_text(answer)
     lines = [f"## {_mark(rendered.question)}", "", f"**{_mark(answered)}**", ""]
     if answer and answer.reason:
         lines += [_mark(answer.reason), ""]
-    for place, cited in enumerate(answer.evidence if answer else ()):
+    for place, cited in enumerate(rendered.evidence):
         words = quoted(cited)
         quote = f" “{_mark(words)}”" if words else ""
         time = f"[{_mark(rendered.where(place, cited))}]({link(place, cited.segment.start)})"
@@ -302,35 +303,36 @@ def as_markdown(rendered: RenderedAnswer, link: Link) -> str:
 
 
 SHORTEST = 2.0
-"""Seconds of a cited moment in an editor or a reel: a single frame would flash by."""
+"""Minimum length of a citation in an editor or a reel, in seconds."""
 
 
 def shown_stretch(cited: Evidence) -> Segment:
-    """The stretch of a citation that an editor or a reel shows."""
+    """The stretch of a citation for an editor or a reel."""
     start, end = cited.segment.start, cited.segment.end
     return Segment(start, max(end, start + SHORTEST))
 
 
 def as_srt(rendered: RenderedAnswer, fps: float) -> str:  # noqa: ARG001
     """The citations as subtitles of the film."""
-    cues = [
-        (shown_stretch(cited), quoted(cited) or kind_of(cited)) for cited in _evidence(rendered)
-    ]
-    return srt([(stretch.start, stretch.end, words) for stretch, words in cues])
+    cues = []
+    for cited in rendered.evidence:
+        stretch = shown_stretch(cited)
+        cues.append((stretch.start, stretch.end, quoted(cited) or kind_of(cited)))
+    return srt(cues)
 
 
 def as_edl(rendered: RenderedAnswer, fps: float) -> str:
     """The citations one after another, as a CMX 3600 edit decision list."""
-    # timecode counts frames: an hour of 29.97 a second is a little less than an hour of timecode
+    # timecode counts frames: at 29.97 per second, an hour is slightly less than one of timecode
     rate = max(1, round(fps))
     lines, end = [f"TITLE: {_line(rendered.question)[:70]}", "FCM: NON-DROP FRAME", ""], 0
-    for place, cited in enumerate(_evidence(rendered)):
+    for place, cited in enumerate(rendered.evidence):
         first, length = _frames(cited, fps)
         codes = (first, first + length, end, end + length)
         times = " ".join(_timecode(frame, rate) for frame in codes)
         lines += [
             f"{place + 1:03d}  AX       B     C        {times}",
-            f"* FROM CLIP NAME: {_line(_film(rendered, place))}",
+            f"* FROM CLIP NAME: {_line(rendered.film_of(place))}",
             f"* COMMENT: {_line(quoted(cited) or kind_of(cited))}",
         ]
         end += length
@@ -344,9 +346,9 @@ def as_otio(rendered: RenderedAnswer, fps: float) -> str:
         return {"OTIO_SCHEMA": "RationalTime.1", "rate": fps, "value": float(frames)}
 
     clips = []
-    for place, cited in enumerate(_evidence(rendered)):
+    for place, cited in enumerate(rendered.evidence):
         first, length = _frames(cited, fps)
-        film = _film(rendered, place)
+        film = rendered.film_of(place)
         whole = {"OTIO_SCHEMA": "TimeRange.1", "start_time": time(first), "duration": time(length)}
         media = {"OTIO_SCHEMA": "ExternalReference.1", "target_url": film, "metadata": {}}
         clips.append(
@@ -369,19 +371,11 @@ EDITED: Mapping[str, Callable[[RenderedAnswer, float], str]] = {
     "edl": as_edl,
     "otio": as_otio,
 }
-"""Formats of the citations for players and editors, whose frames last as long as the film's."""
-
-
-def _evidence(rendered: RenderedAnswer) -> Sequence[Evidence]:
-    return rendered.answer.evidence if rendered.answer else ()
-
-
-def _film(rendered: RenderedAnswer, place: int) -> str:
-    return rendered.sources[place] if place < len(rendered.sources) else rendered.film
+"""Formats of the citations for players and editors, by name."""
 
 
 def _frames(cited: Evidence, fps: float) -> tuple[int, int]:
-    """The number of the first frame of a citation, and how many there are."""
+    """The first frame of a citation, and the number of its frames."""
     stretch = shown_stretch(cited)
     first = round(stretch.start * fps)
     return first, max(1, round(stretch.end * fps) - first)
@@ -400,8 +394,5 @@ def _text(value: str) -> str:
 
 
 def _mark(value: str) -> str:
-    """One line of Markdown in which nothing is markup."""
-    plain = _line(value)
-    for sign in "\\`*_[]<>#|!":
-        plain = plain.replace(sign, f"\\{sign}")
-    return plain
+    """One line of Markdown, escaped."""
+    return re.sub(r"([\\`*_\[\]<>#|!])", r"\\\1", _line(value))

@@ -60,15 +60,17 @@ class Session:
     assignment: ModelAssignment = field(default_factory=ModelAssignment)
     seed: int = 0
     prompts: Path | None = None
-    """A folder whose prompts replace ours."""
+    """A folder of prompts that replace shipped ones."""
 
     def with_fields(self, method: str, fields: Mapping[str, Any]) -> Session:
         """The same session with a method's fields set."""
-        return replace(self, settings=with_fields(self.settings, method, fields))
+        methods = self.settings.methods
+        methods = {**methods, method: {**methods.get(method, {}), **fields}}
+        return replace(self, settings=replace(self.settings, methods=methods))
 
     def method(self, name: str, *, discover: bool = False) -> Method:
-        """The method of that name with its settings; ``discover`` asks endpoints about models."""
-        # fields stay unchecked until the method's own class, which knows them, is loaded
+        """Create a method with its settings; ``discover`` asks endpoints about their models."""
+        # fields are checked here, since only the method's class knows them
         values = self.settings.methods.get(name, {})
         kind = registry.methods.get(name)
         small = "preset" not in values and self.has_small_models(kind.roles, discover=discover)
@@ -83,63 +85,61 @@ class Session:
 
     @property
     def calibration(self) -> tuple[Fit, ...]:
-        """The user's fits, and after them those that come with longtake."""
+        """The user's fits, followed by those that come with longtake."""
         path = self.calibration_file
-        named = self.settings.answers.calibration
-        own = calibration.read(path) if named or path.is_file() else ()
-        return (*own, *calibration.shipped())
+        configured = self.settings.answers.calibration
+        fits = calibration.read(path) if configured or path.is_file() else ()
+        return (*fits, *calibration.shipped())
 
     @property
     def calibration_file(self) -> Path:
-        """Where the user's fits are kept."""
-        named = self.settings.answers.calibration
-        return Path(named).expanduser() if named else user_config_file().with_name(FILE)
+        """The file of the user's fits."""
+        configured = self.settings.answers.calibration
+        return Path(configured).expanduser() if configured else user_config_file().with_name(FILE)
 
     def settled(self, name: str) -> Session:
-        """The same session, whose choice of preset stays whatever is learned about its models."""
-        values = self.settings.methods.get(name, {})
-        small = self.has_small_models(registry.methods.get(name).roles, discover=True)
-        has_small = SMALL in registry.methods.get(name).presets
-        preset = SMALL if small and has_small else FULL
-        return self.with_fields(name, {"preset": preset, **values})
+        """The same session with a fixed preset, whatever is learned about its models later."""
+        values, kind = self.settings.methods.get(name, {}), registry.methods.get(name)
+        small = SMALL in kind.presets and self.has_small_models(kind.roles, discover=True)
+        return self.with_fields(name, {"preset": SMALL if small else FULL, **values})
 
     @property
     def _unhurried(self) -> bool:
-        """Whether there is time to ask endpoints about themselves before the question."""
+        """Whether there is time to ask endpoints about their models before the question."""
         return self.settings.budget.seconds is None
 
     def has_small_models(self, roles: Sequence[str], *, discover: bool = False) -> bool:
-        """Whether every model that would answer is small; who describes pictures does not count."""
+        """Whether every model that answers is small; the captioner does not count."""
         catalogue = self._catalogue()
         try:
-            cast = self.assignment.names(roles)
+            models = self.assignment.names(roles)
         except ConfigError:
             return False  # reported when the models are opened
-        names = {name for role, name in cast.items() if role != CAPTIONER}
+        names = {name for role, name in models.items() if role != CAPTIONER}
         if TEAM in roles:
             names |= {member.model for member in self.assignment.members()}
         discover = discover and self._unhurried
         return bool(names) and all(catalogue.is_small(name, discover=discover) for name in names)
 
-    def _cast(self, roles: Sequence[str], footage: Footage) -> dict[str, str]:
-        """The model of each role, for this footage."""
+    def _models_for(self, roles: Sequence[str], footage: Footage) -> dict[str, str]:
+        """The model of each role for this footage."""
         names = self.assignment.names(roles, pictures="pictures" in footage.has)
-        # tags are guesses, and a small model takes them for facts
+        # small models take tags, which are guesses, for facts
         by_default = names.get(CAPTIONER) == DEFAULT_MODELS[CAPTIONER]
         if by_default and not self.assignment.names_captioner and self.has_small_models(roles):
             names[CAPTIONER] = WORDS_CAPTIONER
         return names
 
     def hosts(self, roles: Sequence[str]) -> list[str]:
-        """The hosts, other than this machine, that pictures and words would be sent to."""
+        """The other machines that pictures and words would be sent to."""
         return self._catalogue().hosts(self._models(roles))
 
     def check_models(self, roles: Sequence[str]) -> None:
-        """Reject models that cannot be asked, for example without a key, before any work."""
+        """Reject models that cannot be used, for example for lack of a key."""
         self._catalogue().check(self._models(roles))
 
     def _models(self, roles: Sequence[str]) -> list[str]:
-        """The models that fill the roles, those of the team included."""
+        """The models that fill the roles, including those of the team."""
         models = list(self.assignment.names(roles).values())
         if TEAM in roles:
             models += [member.model for member in self.assignment.members()]
@@ -156,15 +156,15 @@ class Session:
     ) -> Run:
         """Open the models that a method needs, with the budget for one question.
 
-        Their endpoints are asked for what they tell about themselves unless ``discover`` is off, or
-        the question has a time limit, which a slow endpoint would use up before it begins.
+        With ``discover``, endpoints are asked about their models, unless there is a time limit,
+        which a slow endpoint might use up.
         """
         discover = discover and self._unhurried
         catalogue = self._catalogue()
-        # a describer lets models without eyes describe pictures; replies are kept beside the film
+        # a describer lets text models describe pictures; replies are cached with the film
         describer, folder = footage.describer(), footage.replies_folder
         replies = ReplyStore(folder) if folder and self.assignment.replies else None
-        names = self._cast(method.roles, footage)
+        names = self._models_for(method.roles, footage)
         models: dict[str, Chat] = {}
         for role, name in names.items():
             opened = catalogue.open(name, describer=describer, replies=replies)
@@ -194,10 +194,7 @@ class Session:
             count(self._catalogue().open(self._reader, describer=None, replies=None), "")
 
     def reader(self, *, folder: Path | None = None, stop: Stop | None = None) -> Run:
-        """Open the model that reads alone, for work on words that shows it no film.
-
-        Its replies are kept in ``folder``, if one is given.
-        """
+        """Open only the model that reads, for work on texts. Replies are cached in ``folder``."""
         replies = ReplyStore(folder) if folder and self.assignment.replies else None
         opened = self._catalogue().open(self._reader, describer=None, replies=replies)
         chat = with_capabilities(opened, discover=self._unhurried)
@@ -217,19 +214,18 @@ class Session:
 
         ``stop.set()``, from any thread, ends the run within a second with the best answer so far.
         """
-        # the recorder is a sink like any other
         recorder = Recorder(pictures=pictures)
         with self.under_way(recorder, *sinks):
-            named = method or self.assignment.default_method
-            result = self.answer(named, footage, question, stop=stop)
+            method = method or self.assignment.default_method
+            result = self.answer(method, footage, question, stop=stop)
         return replace(result, trace=recorder.trace)
 
     def answer(
         self, method: str, footage: Footage, question: Question, *, stop: Stop | None = None
     ) -> Result:
-        """Open the method and its models and run it; events go to the active stream."""
+        """Open a method with its models and run it; events go to the active stream."""
         opened = self.method(method, discover=True)
-        # the time begins here: models that look at the film may index it when they are opened
+        # starts the time limit, since opening models that see may index the film
         ledger = Ledger(self.settings.budget)
 
         def opening() -> Run:
@@ -261,7 +257,7 @@ class Session:
         """The result of a run that ended before its models were opened."""
         run = Run({}, ledger=ledger, seed=self.seed)
         started = _started(registered_name(method), method, footage, question, run)
-        models = self._cast(method.roles, footage)
+        models = self._models_for(method.roles, footage)
         events.emit(replace(started, models=models))
         answer = _ended_early(ended, run)
         events.emit(events.Answered(answer=answer, usage=run.usage))
@@ -269,7 +265,7 @@ class Session:
 
     @contextmanager
     def under_way(self, *sinks: Sink) -> Iterator[None]:
-        """Inside the block, events go to these sinks and the session's prompts are in force."""
+        """Inside the block, events go to these sinks and the session's prompts are used."""
         stream = Stream(*sinks)
         try:
             with prompts.override(self.prompts), stream.active():
@@ -279,12 +275,6 @@ class Session:
 
     def _catalogue(self) -> ModelCatalog:
         return ModelCatalog(self.settings, offline=self.assignment.offline)
-
-
-def with_fields(settings: Settings, method: str, fields: Mapping[str, Any]) -> Settings:
-    """Settings with a method's fields set."""
-    merged = {**settings.methods.get(method, {}), **fields}
-    return replace(settings, methods={**settings.methods, method: merged})
 
 
 def solve(
@@ -299,10 +289,10 @@ def solve(
 ) -> Result:
     """Run a method on one question; return its answer and its usage.
 
-    If the budget runs out or the run is cancelled, the answer is the best one so far, marked as
-    such. With ``check`` the answer is verified against the film and cites only what supports it.
-    Its confidence is a probability where one of ``fits`` applies; an answer whose probability is
-    unknown or below ``min_confidence`` is withheld.
+    If the budget runs out or the run is cancelled, the answer is the best one so far, with that
+    status. With ``check``, the answer is verified against the film and cites only what supports it.
+    If one of ``fits`` applies, its confidence is a probability. Answers whose probability is
+    unknown or below ``min_confidence`` are withheld.
     """
     name = registered_name(method)
     started = _started(name, method, footage, question, run)
@@ -315,7 +305,7 @@ def solve(
         answer = with_option_text(method.answer(footage, question, run), question)
         if has_trait(method, "verifies"):
             return answer
-        # verifying may be ended too, and this answer is complete without it
+        # the budget may end the check, and this answer is complete without it
         run.propose(answer)
         checked = Checked(answer)
         if answer.evidence and has_trait(method, "checks_itself"):
@@ -336,28 +326,28 @@ def solve(
         answer = with_nearest_frames(answer, footage, question)
     except (BudgetSpent, Cancelled) as ended:
         answer = with_option_text(_ended_early(ended, run), question)
-    # a trace shows how the run ended, even if it failed
+    # traces show failures as well
     except LongtakeError as error:
         events.emit(events.Failed(error=type(error).__name__, message=str(error)))
         raise
-    # a method that checks itself states a probability, or nothing
+    # the confidence of a method that verifies its answers is a probability
     known = answer.confidence if fit is not None or has_trait(method, "verifies") else None
     if known is not None:
         events.note("calibrated", probability=known)
     answer = withheld(answer, known, min_confidence)
-    # read once: its seconds go on, and a trace tells the same as its result
+    # read once, since its seconds continue to count
     usage = run.usage
     events.emit(events.Answered(answer=answer, usage=usage))
     return Result(answer, usage, name, run.names)
 
 
 def withheld(answer: Answer, chance: float | None, min_confidence: float) -> Answer:
-    """The answer, or an abstention where its probability is unknown or too low."""
+    """The answer, or an abstention if its probability is unknown or too low."""
     if not min_confidence or not (answer.choice or answer.text):
         return answer
     if chance is not None and chance >= min_confidence:
         return answer
-    why = "its probability is not known: 'longtake calibrate' fits one to this model"
+    why = "its probability is unknown; 'longtake calibrate' can fit one to this model"
     if chance is not None:
         why = f"its probability of {chance:.0%} is below {min_confidence:.0%}"
     events.note("withheld", choice=answer.choice, text=answer.text, why=why)
@@ -365,7 +355,7 @@ def withheld(answer: Answer, chance: float | None, min_confidence: float) -> Ans
 
 
 def _ended_early(ended: BudgetSpent | Cancelled, run: Run) -> Answer:
-    """The best answer so far, marked with what ended the run."""
+    """The best answer so far, with a status that says what ended the run."""
     if isinstance(ended, BudgetSpent):
         events.note("budget_spent", why=str(ended))
         return settle(ended)
@@ -376,7 +366,7 @@ def _ended_early(ended: BudgetSpent | Cancelled, run: Run) -> Answer:
 def _started(
     name: str, method: Method, footage: Footage, question: Question, run: Run
 ) -> events.RunStarted:
-    """The event that holds everything needed to repeat the run."""
+    """The event with everything that is needed to repeat the run."""
     limits = vars(run.ledger.limits).items()
     return events.RunStarted(
         method=name,
@@ -396,13 +386,13 @@ def _started(
 
 
 def registered_name(method: Method) -> str:
-    """The name by which a rerun of the trace finds the method, or else the method's own name."""
+    """The registered name of a method, by which a rerun finds it, or else its class's name."""
     return registry.methods.name_of(type(method)) or method.name
 
 
 def replaced_prompts() -> dict[str, str]:
     """The texts of the prompts that replace shipped ones, by name."""
-    # reading every prompt takes longer than many a question
+    # reading all prompts is slow
     if not prompts.overridden():
         return {}
     # outside any override, load() gives the shipped prompts

@@ -56,23 +56,24 @@ def test_times():
     assert times_of(Evidence(Segment(1, 3), "speech")) == "00:00:01–00:00:03"
 
 
+MOMENT = Evidence(Segment(0, 1), "speech", "Hello.")
+
+
 @pytest.mark.parametrize(
-    ("confidence", "words"),
-    [(1.0, "high (100%)"), (0.6, "fair (60%)"), (0.4, "low (40%)"), (0.0, "very low (0%)")],
+    ("answer", "calibrated", "words"),
+    [
+        (Answer(confidence=1.0), True, "confidence high (100%)"),
+        (Answer(confidence=0.6), True, "confidence fair (60%)"),
+        (Answer(confidence=0.4), True, "confidence low (40%)"),
+        (Answer(confidence=0.0), True, "confidence very low (0%)"),
+        (Answer(confidence=0.9), False, "confidence high (90%, not calibrated)"),
+        (Answer(), False, ""),
+        (Answer(evidence=(MOMENT,)), False, "supported by 1 moment"),
+        (Answer(evidence=(MOMENT, MOMENT)), False, "supported by 2 moments"),
+    ],
 )
-def test_confidence_is_a_word_and_a_number(confidence, words):
-    assert sureness(Answer(confidence=confidence), calibrated=True) == f"confidence {words}"
-
-
-def test_a_confidence_that_nobody_measured_says_so():
-    assert sureness(Answer(confidence=0.9)) == "confidence high (90%, not calibrated)"
-
-
-def test_without_a_confidence_the_moments_are_counted():
-    moment = Evidence(Segment(0, 1), "speech", "Hello.")
-    assert sureness(Answer()) == ""
-    assert sureness(Answer(evidence=(moment,))) == "supported by 1 moment"
-    assert sureness(Answer(evidence=(moment, moment))) == "supported by 2 moments"
+def test_how_sure_an_answer_is(answer, calibrated, words):
+    assert sureness(answer, calibrated=calibrated) == words
 
 
 def told():
