@@ -10,6 +10,7 @@ import os
 import sqlite3
 import sys
 import traceback
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -51,7 +52,7 @@ GROUPS = {
         "lab, events": "films of known truth; where content changes",
     },
 }
-"""Our commands as ``--help`` shows them: at a glance, without importing any."""
+"""Built-in commands as ``--help`` shows them, without importing any."""
 COMMANDS = tuple(name for group in GROUPS.values() for names in group for name in names.split(", "))
 
 RENAMED = {
@@ -60,13 +61,13 @@ RENAMED = {
     "completion": ("setup", "--completion"),
     "estimate": ("compare", "--dry-run"),
 }
-"""Commands of version 0.2 that are part of others now; they work until version 0.4."""
+"""Commands of version 0.2 and what replaced them; they work until version 0.4."""
 RENAMED_OPTIONS = {
     ("eval", "--max-run-cost"): "--max-spend",
     ("select", "--estimate"): "--dry-run",
     ("train-retriever", "--prepare"): "--dry-run",
 }
-"""Options of version 0.2 by command, likewise."""
+"""Options of version 0.2 and their present names; they work until version 0.4."""
 
 _FILES = {
     "audit": "eval",
@@ -77,7 +78,7 @@ _FILES = {
     "report": "eval",
     "speakers": "transcript",
 }
-"""Commands whose file is not named after them."""
+"""Commands that share a module with another one."""
 
 WELCOME = """\
 Ask a film:      longtake film.mp4 "Who wins the race?"
@@ -93,10 +94,7 @@ Usage: longtake FILM "QUESTION"   answer it, with evidence that you can check
 
 """
 
-EVERYWHERE = """
-Most take --json, --set KEY=VALUE, --config FILE, --trust-config and --debug.
-"""
-
+SHARED_OPTIONS = "Most take --json, --set KEY=VALUE, --config FILE, --trust-config and --debug."
 INTERRUPTED = "interrupted; finished work is kept"
 
 
@@ -115,40 +113,40 @@ class _LazyGroup(click.Group):
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         formatter.write(USAGE)
         for title, group in GROUPS.items():
-            for number, (names, told) in enumerate(group.items()):
-                formatter.write(f"{'' if number else title:<9}{names:<25}{told}\n")
-        for number, (name, point) in enumerate(_added().items()):
-            # the command's own summary would require importing it
-            told = f"Added by {_package(point)}."
-            formatter.write(f"{'' if number else 'Added':<9}{name:<25}{told}\n")
-        formatter.write(EVERYWHERE)
+            _write_group(formatter, title, group)
+        # the summary of an added command would require importing it
+        added = {name: f"Added by {_package(point)}." for name, point in _added().items()}
+        _write_group(formatter, "Added", added)
+        formatter.write(f"\n{SHARED_OPTIONS}\n")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0] if args else ""
+        name, *words = args
         if name in RENAMED:
             now = RENAMED[name]
             say(f"{name!r} is now {' '.join(now)!r}; the former name works until 0.4")
-            args = [*now, *args[1:]]
-        elif name not in COMMANDS and not name.startswith("-"):
-            known = self.list_commands(ctx)
-            if name not in known and _names_film(name):
-                # the page shows files, not addresses
-                alone = len(args) == 1 and "://" not in name
-                if alone or all(map(os.path.exists, args)):
-                    args = ["serve", "--open", *(f"--films={each}" for each in args)]
-                else:
-                    args = ["ask", *args]
-            elif name not in known:
-                # click's own error would not suggest the nearest command
-                raise unknown("command", name, known)
-        args = [args[0], *(_renamed(args[0], word) for word in args[1:])] if args else args
-        return super().resolve_command(ctx, args)
+            name, *words = *now, *words
+        elif name not in COMMANDS and name not in _added() and not name.startswith("-"):
+            if not _names_film(name):
+                # click's error would not suggest the nearest command
+                raise unknown("command", name, self.list_commands(ctx))
+            # the page shows files, not URLs
+            alone = not words and "://" not in name
+            if alone or all(map(os.path.exists, args)):
+                name, words = "serve", ["--open", *(f"--films={path}" for path in args)]
+            else:
+                name, words = "ask", args
+        return super().resolve_command(ctx, [name, *(_renamed(name, word) for word in words)])
+
+
+def _write_group(formatter: click.HelpFormatter, title: str, group: Mapping[str, str]) -> None:
+    for number, (names, summary) in enumerate(group.items()):
+        formatter.write(f"{'' if number else title:<9}{names:<25}{summary}\n")
 
 
 def _renamed(command: str, word: str) -> str:
-    """A word of a command line, or the present name of the option that it is."""
+    """Replace a former option of a command by its present name, with a warning."""
     option, equals, value = word.partition("=")
     now = RENAMED_OPTIONS.get((command, option))
     if now is None:
@@ -158,7 +156,7 @@ def _renamed(command: str, word: str) -> str:
 
 
 def _added() -> dict[str, EntryPoint]:
-    """The commands that other packages add, by name; none can replace one of ours."""
+    """Commands that other packages add, by name; they cannot replace a built-in one."""
     from importlib.metadata import entry_points  # late: slow to import, seldom needed
 
     points: dict[str, EntryPoint] = {}
@@ -187,7 +185,7 @@ def _package(point: EntryPoint) -> str:
 
 
 def _names_film(word: str) -> bool:
-    """Whether a word names a film or a folder, perhaps one that is not there."""
+    """Whether a word looks like a film or a folder; it may not exist."""
     # unlike pathlib's, this takes any text
     if os.path.exists(word) or "://" in word:  # noqa: PTH110
         return True
@@ -199,7 +197,7 @@ def _names_film(word: str) -> bool:
 def _load(name: str) -> click.Command:
     identifier = name.replace("-", "_")
     file = _FILES.get(name, identifier)
-    # the collector would search all that was imported so far again and again, and find nothing
+    # otherwise the garbage collector scans every imported object again and again
     gc.disable()
     try:
         module = importlib.import_module(f"longtake.cli.{file}")
@@ -250,7 +248,7 @@ def run(arguments: list[str]) -> int:
         return code if isinstance(code, int) else 0
     except LongtakeError as error:
         return _fail(error, str(error), error.exit_code)
-    # --help and --version end like this
+    # raised by --help and --version
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
@@ -259,15 +257,15 @@ def run(arguments: list[str]) -> int:
         error.show()
         return error.exit_code
     except SystemExit:
-        # click exits like this when the reader of a pipe goes away (| head)
+        # raised by click when the reader of a pipe goes away (| head)
         return 0
     except OSError as error:
         return _fail(error, _explain(error), 1)
     except sqlite3.DatabaseError as error:
-        return _fail(error, f"a database in the cache failed: {error}", 1)
+        return _fail(error, f"a database in the cache cannot be used: {error}", 1)
     except Exception as error:  # noqa: BLE001 - the last stop before the user
         what = f"{type(error).__name__}: {error}"
-        return _fail(error, f"internal error: {what} (--debug shows where)", 1)
+        return _fail(error, f"internal error: {what} (--debug shows the traceback)", 1)
 
 
 def _explain(error: OSError) -> str:
@@ -280,7 +278,7 @@ def _explain(error: OSError) -> str:
 def _fail(error: BaseException, message: str, code: int) -> int:
     if _interrupted(error):
         message, code = INTERRUPTED, 130
-    # read from argv, since the error may have come before options were parsed
+    # from argv, since the error may have occurred before options were parsed
     if "--debug" in sys.argv:
         traceback.print_exception(error)
     print(f"longtake: {visible(message)}", file=sys.stderr)
@@ -288,9 +286,9 @@ def _fail(error: BaseException, message: str, code: int) -> int:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C caused the error; a library that is being loaded wraps it in its own."""
+    """Whether Ctrl-C caused the error; imports may wrap it in an ImportError."""
     known: set[int] = set()
-    # an error may be its own cause, by way of others
+    # chains of causes can be circular
     while error is not None and id(error) not in known:
         if isinstance(error, KeyboardInterrupt | click.Abort):
             return True

@@ -1,4 +1,4 @@
-"""How an answer is shown: live, replayed, or as JSON."""
+"""Asking films and printing answers, as text or JSON; clips and players for citations."""
 
 from __future__ import annotations
 
@@ -21,16 +21,7 @@ from longtake._util.timecode import clock
 from longtake.agents.answer import claims
 from longtake.algorithms.intervals import union
 from longtake.cli.indexing import say_languages
-from longtake.cli.output import (
-    NEW,
-    bold,
-    check_place,
-    faint,
-    in_one_line,
-    on_terminal,
-    say,
-    wrapped,
-)
+from longtake.cli.output import NEW, bold, check_place, faint, on_terminal, say, with_quote, wrapped
 from longtake.errors import ConfigError, LongtakeError
 from longtake.index.film import Film
 from longtake.methods.base import bounds_of
@@ -74,7 +65,7 @@ from longtake.video.pictures import encoded
 
 
 def exit_code(answer: Answer) -> int:
-    """0 if there is an answer, 3 if the run ended early or the method abstained."""
+    """0 for an answer, 3 if the run ended early or the method abstained."""
     return 0 if answer.status in GIVEN else 3
 
 
@@ -88,10 +79,9 @@ def show(
     meter: Meter | None = None,
     calibrated: bool = False,
 ) -> None:
-    """Print the answer, its confidence, its evidence, what was and was not looked at, and the cost.
+    """Print the answer, its confidence, its citations, what was looked at, and the cost.
 
-    ``quiet`` leaves out everything but the answer and its citations; a ``meter`` adds what each
-    model was used for.
+    ``quiet`` prints only the answer and its citations; a ``meter`` adds the usage of each model.
     """
     click.echo(bold(wrapped(with_footnotes(answer) or answer_text(answer))))
     meaning = outcome(answer, usage)
@@ -120,21 +110,18 @@ def show(
 
 
 HOW_TO_LOOK = " (--method videoagent --model NAME; 'longtake models pull vision' downloads one)"
-"""Added where an answer says that the pictures may tell."""
+"""Added to an answer that recommends looking at the pictures."""
 
 
 def citation(number: int, cited: Evidence, where: str = "") -> str:
-    """``[1] 00:12:31–00:12:34  said  “…”``, in one line; ``where`` stands for the times."""
+    """``[1] 00:12:31–00:12:34  said  “…”`` in one line; ``where`` replaces the times."""
     start = visible(f"  [{number}] {where or times_of(cited)}  {kind_of(cited)}")
-    words = quoted(cited)
-    if not words:
-        return start
-    return f"{start}  “{in_one_line(words, taken=len(start) + 4)}”"
+    return with_quote(start, quoted(cited))
 
 
 def spent(usage: Usage) -> str:
-    """Usage in one line."""
-    # many endpoints do not report cached tokens
+    """The usage in one line."""
+    # many servers do not report cached tokens
     cached = f" ({usage.tokens_cached:,} cached)" if usage.tokens_cached else ""
     cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
     return (
@@ -145,14 +132,14 @@ def spent(usage: Usage) -> str:
 
 @contextmanager
 def report_spending(meter: Meter) -> Iterator[None]:
-    """Print what was spent when Ctrl-C or an error ends a question."""
+    """Print the usage if Ctrl-C or an error ends a question."""
     try:
         yield
     except KeyboardInterrupt:
-        say(f"interrupted after {spent(meter.total)}; an unfinished call is not counted")
+        say(f"interrupted after {spent(meter.total)}; unfinished calls are not counted")
         raise
     except LongtakeError:
-        # most errors come before any call, and then nothing was spent
+        # most errors occur before the first call
         if meter.total.calls:
             say(f"ended after {spent(meter.total)}")
         raise
@@ -168,7 +155,7 @@ def plain(result: Result) -> dict[str, Any]:
         "evidence": [plain_evidence(cited) for cited in answer.evidence],
         "nearest": [plain_evidence(frame) for frame in answer.nearest],
         "claims": [
-            {"text": claim.text, "evidence": list(claim.citations)} for claim in claims(answer)
+            {"text": each.text, "evidence": list(each.citations)} for each in claims(answer)
         ],
         "usage": dataclasses.asdict(result.usage),
     }
@@ -199,10 +186,10 @@ EXPLAINING = ("loading", "retry", "waiting")
 def watching(
     *, quiet: bool, verbose: bool, max_calls: int | None = None, drafts: bool = False
 ) -> Iterator[list[Sink]]:
-    """Yield the sinks that show a run: all of it, a few lines that change, or nothing.
+    """Yield the sinks that show a run: every event, a status line, or nothing.
 
-    ``max_calls`` is the most that the method can make, if that is known. ``drafts``: the answer is
-    shown while it is written, if it will be printed on the same terminal.
+    ``max_calls`` is the method's upper bound, if known. With ``drafts``, the answer is shown while
+    it is written, if it will be printed on the same terminal.
     """
     if verbose:
         yield [ConsoleSink(sys.stderr)]
@@ -210,13 +197,13 @@ def watching(
     if quiet or not on_terminal():
         yield []
         return
-    # imported late: rich is slow to import, and pipes need none of it
+    # late: slow to import, and not needed without a terminal
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
-    # without a column of its own, text is cut instead of wrapped
+    # without its own column, text is cut instead of wrapped
     text = TextColumn("{task.description}", table_column=Column())
     columns = (SpinnerColumn(), text, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
@@ -230,7 +217,7 @@ def watching(
 
 
 class StatusSink(Sink):
-    """Tells what is being done: the step and what was used, what is read, and the draft."""
+    """Shows the current step with its usage, the passages being read, and the draft."""
 
     def __init__(
         self, show: Callable[..., None], max_calls: int | None = None, *, drafts: bool = False
@@ -246,7 +233,7 @@ class StatusSink(Sink):
         self._frames = 0
 
     def handle(self, event: Event) -> None:
-        """Update the line."""
+        """Update what is shown."""
         match event:
             case RunStarted():
                 self._doing = event.method
@@ -275,7 +262,7 @@ class StatusSink(Sink):
 
 
 def _places(passages: Sequence[Mapping[str, Any]]) -> str:
-    """``reading 00:10–01:20, 02:31–02:40 and 3 more``; what touches is one place."""
+    """``reading 00:10–01:20, 02:31–02:40 and 3 more``; adjacent passages are joined."""
     places = union(Segment(each["start"], each["end"]) for each in passages)
     times = [f"{clock(place.start)}–{clock(place.end)}" for place in places]
     more = f" and {len(times) - 4} more" if len(times) > 4 else ""
@@ -287,24 +274,24 @@ FORMATS = ("text", "md", "json", "html", *EDITED)
 
 @dataclass(frozen=True)
 class AskOptions:
-    """How questions are asked and answers shown."""
+    """How questions are asked and answers are shown."""
 
     session: Session
     method: str
     quiet: bool = False
     verbose: bool = False
     drafts: bool = True
-    """Whether answers are shown while they are written."""
+    """Show answers while they are written."""
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles whose models are asked."""
+        """The roles of the method."""
         return tuple(methods.get(self.method).roles)
 
 
 @dataclass(frozen=True)
 class AnsweredQuestion:
-    """A question that was answered."""
+    """A question about a film with its result."""
 
     film: Film
     question: Question
@@ -313,16 +300,15 @@ class AnsweredQuestion:
 
     @property
     def rendered(self) -> RenderedAnswer:
-        """The answer, as it is shown and exported."""
-        answered, film = self.result, self.film
+        """The answer as it is printed and exported."""
         return RenderedAnswer(
             self.question.text,
-            film.name,
-            answered.method,
-            answered.answer,
-            answered.usage,
+            self.film.name,
+            self.result.method,
+            self.result.answer,
+            self.result.usage,
             self.question.options,
-            unseen(film, self.meter.moments),
+            unseen(self.film, self.meter.moments),
             calibrated=CALIBRATED in self.meter.notes,
         )
 
@@ -343,39 +329,39 @@ def ask_film(
     stop: Stop | None = None,
     remembered: str = "",
 ) -> AnsweredQuestion:
-    """Ask, with progress; the answer goes into the history, under the words ``remembered``."""
+    """Ask with progress, and keep the answer in the history.
+
+    There, the question is ``remembered`` if that is given, without what a conversation adds to it.
+    """
     session, meter = options.session, Meter()
     bounds = bounds_of(session.method(options.method), film.duration, question)
-    max_calls = (
-        None if bounds is None else bounds.calls + CHECK_CALLS * session.settings.answers.verify
-    )
+    max_calls = None
+    if bounds is not None:
+        max_calls = bounds.calls + CHECK_CALLS * session.settings.answers.verify
     shown = watching(
         quiet=options.quiet, verbose=options.verbose, max_calls=max_calls, drafts=options.drafts
     )
     with report_spending(meter), shown as watchers:
-        result = session.ask(
-            film, question, options.method, sinks=[meter, *watchers, *sinks], stop=stop
-        )
+        all_sinks = [meter, *watchers, *sinks]
+        result = session.ask(film, question, options.method, sinks=all_sinks, stop=stop)
     answered = AnsweredQuestion(film, question, result, meter)
     try:
         remember(session.settings, film.path.absolute(), remembered or question.text, plain(result))
     except OSError as error:
-        say(f"not kept in the history: {error}")
+        say(f"the history could not be written: {error}")
     say_languages(film, question.text)
     return answered
 
 
 def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) -> None:
-    """Print an answer as text, Markdown or HTML."""
-    rendered = answered.rendered
+    """Print an answer in one of the formats, except JSON."""
+    film, rendered = answered.film, answered.rendered
     if kind == "md":
-        address = quote(str(answered.film.path))
+        address = quote(str(film.path))
         click.echo(as_markdown(rendered, lambda _, time: f"{address}#t={time:.2f}"))
     elif kind in EDITED:
-        fps = answered.film.video.info.fps or 25.0
-        click.echo(EDITED[kind](rendered, fps), nl=False)
+        click.echo(EDITED[kind](rendered, film.video.info.fps or 25.0), nl=False)
     elif kind == "html":
-        film = answered.film
 
         def picture(_: int, time: float) -> bytes:
             (frame,) = film.at([min(time, film.duration)], width=480)
@@ -383,34 +369,33 @@ def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) ->
 
         click.echo(as_html(rendered, picture))
     else:
-        meter = answered.meter if options.verbose else None
         show(
             answered.result.answer,
             answered.result.usage,
             looked_at=answered.meter.moments,
             unseen=rendered.unseen,
             quiet=options.quiet,
-            meter=meter,
+            meter=answered.meter if options.verbose else None,
             calibrated=rendered.calibrated,
         )
 
 
 AROUND = 1.0
-"""Seconds before and after a cited stretch, so that a clip does not begin in mid-word."""
+"""Seconds added before and after a citation, so that a clip does not begin in mid-word."""
 PLAYERS = {"mpv": "--start={seconds:.3f}", "vlc": "--start-time={seconds:.3f}"}
-"""Players, each with its option for the time at which to start."""
+"""Players, and their option for the start time."""
 
 
 def check_clips_folder(folder: Path) -> None:
-    """Raise unless clips can be written without touching anything that is there."""
+    """Raise if the folder exists and is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder}: clips go into a new or empty folder")
+        raise ConfigError(f"{folder}: --clips needs a new or empty folder")
 
 
 def write_clips(film: Film, evidence: Sequence[Evidence], folder: Path) -> None:
-    """Write one clip for each citation, numbered in their order, and name them."""
+    """Write a numbered clip for each citation."""
     if not evidence:
-        say("--clips: nothing is cited, so there is nothing to cut")
+        say("--clips: the answer cites nothing, so no clips were written")
         return
     folder.mkdir(parents=True, exist_ok=True)
     for number, cited in enumerate(evidence, start=1):
@@ -421,16 +406,16 @@ def write_clips(film: Film, evidence: Sequence[Evidence], folder: Path) -> None:
 
 
 def check_clip_path(path: Path, inputs: Sequence[Path | None]) -> None:
-    """Raise unless a clip can be written there without touching anything."""
+    """Raise if a clip cannot be written there, or would overwrite something."""
     if path.suffix.lower() != ".mp4":
-        raise ConfigError(f"{path}: a clip is an MP4 file; name it {path.stem}.mp4")
-    check_place(path, NEW, inputs=tuple(inputs))
+        raise ConfigError(f"{path}: clips are MP4 files; name it {path.stem}.mp4")
+    check_place(path, NEW, inputs=inputs)
 
 
 def write_reel(film: Film, evidence: Sequence[Evidence], path: Path) -> None:
-    """Write all cited stretches into one clip, in the order of the film, and name it."""
+    """Write all citations into one clip, in the order of the film."""
     if not evidence:
-        say("--reel: nothing is cited, so there is nothing to cut")
+        say("--reel: the answer cites nothing, so no reel was written")
         return
     stretches = union(map(shown_stretch, evidence))
     join([(film.video, stretch) for stretch in stretches], path)
@@ -438,25 +423,28 @@ def write_reel(film: Film, evidence: Sequence[Evidence], path: Path) -> None:
 
 
 def write_clip(film: Film, stretch: Segment, path: Path) -> dict[str, Any]:
-    """Write a clip and its subtitles; return what was written."""
+    """Write a clip and its subtitles; return what was written, for ``--json``."""
     written = cut(film.video, stretch, path)
-    beside = path.with_suffix(".srt")
+    srt_file = path.with_suffix(".srt")
     spoken, _ = film.known_lines()
-    has_lines = write_subtitles(spoken, written, beside) > 0
-    subtitles = str(beside) if has_lines else None
+    subtitles = str(srt_file) if write_subtitles(spoken, written, srt_file) else None
     return {"file": str(path), "subtitles": subtitles, "start": written.start, "end": written.end}
 
 
 def clip_path(folder: Path, name: str, stretch: Segment) -> Path:
-    """``film_00-12-31.mp4``: the time at which the clip begins."""
-    # colons are not allowed in file names everywhere
-    return folder / f"{name}_{clock(stretch.start).replace(':', '-')}.mp4"
+    """``film_00-12-31.mp4``, with the start of the clip."""
+    return folder / f"{name}_{file_clock(stretch.start)}.mp4"
+
+
+def file_clock(seconds: float, *, millis: bool = False) -> str:
+    """``00-12-31``: not all file systems allow colons."""
+    return clock(seconds, millis=millis).replace(":", "-")
 
 
 def open_player(path: Path, evidence: Sequence[Evidence]) -> None:
-    """Start the user's player at the first citation; say what to do where there is none."""
+    """Start the user's player at the first citation."""
     if not evidence:
-        say("--open: nothing is cited, so there is no moment to open")
+        say("--open: the answer cites nothing, so there is no moment to play")
         return
     seconds = evidence[0].segment.start
     for name, option in PLAYERS.items():
@@ -473,4 +461,4 @@ def open_player(path: Path, evidence: Sequence[Evidence]) -> None:
             )
             return
     names = " or ".join(PLAYERS)
-    say(f"--open: no player found (install {names}); open {path} at {clock(seconds)}")
+    say(f"--open: no player found; install {names}, or open {path} at {clock(seconds)}")

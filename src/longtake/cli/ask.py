@@ -7,7 +7,6 @@ import json
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +44,7 @@ from longtake.cli.options import (
     read_question,
     verbose_option,
 )
-from longtake.cli.output import TRACE, check_place, emit_json, emit_line, faint, say
+from longtake.cli.output import TRACE, check_place, emit_json, emit_line, faint, read_text, say
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, LongtakeError, MediaError, unknown
 from longtake.index.film import Film
@@ -62,10 +61,10 @@ from longtake.video.remote import film_path
 
 
 def wants_first_look(options: AskOptions, film: Film, question: Question) -> bool:
-    """Whether a first look comes first: the method only reads, and most is not read yet."""
+    """Whether to answer before the whole film is indexed: it is long, and the method only reads."""
     if options.method != Lookup.name or options.session.settings.budget.seconds is not None:
         return False
-    # occurrences are found in all of the film, or not at all
+    # a list of occurrences needs the whole film
     if asks_for_words(question) or asks_for_moments(question):
         return False
     return is_unread(film)
@@ -74,59 +73,52 @@ def wants_first_look(options: AskOptions, film: Film, question: Question) -> boo
 def ask_after_first_look(
     options: AskOptions, film: Film, question: Question
 ) -> AnsweredQuestion | None:
-    """An answer from what is known or a first look; ``None`` if that does not tell."""
-    # an earlier question may have looked already
+    """An answer from what is indexed so far, or from a first look; ``None`` without one."""
+    answered = None
+    # an earlier question may have indexed a part
     if any(film.known_lines()):
         answered = _hurried(options, film, question)
-        if answered is not None:
-            return answered
-    with show_notes():
-        glance(film)
-    say(f"a first look of {SECONDS:.0f} s: {covered(film)['speech']:.0%} of the speech is known")
-    answered = _hurried(options, film, question)
     if answered is None:
-        say("No answer yet; indexing the whole film (Ctrl-C keeps what is done)")
+        with show_notes():
+            glance(film)
+        known = covered(film)["speech"]
+        say(f"first look ({SECONDS:.0f} s): {known:.0%} of the speech is indexed")
+        answered = _hurried(options, film, question)
+    if answered is None:
+        say("no answer yet; indexing the whole film (Ctrl-C keeps finished work)")
     return answered
 
 
 def _hurried(options: AskOptions, film: Film, question: Question) -> AnsweredQuestion | None:
-    """An answer with a citation from what is known; ``None`` if there is none."""
+    """An answer with a citation from what is indexed so far; ``None`` if there is none."""
     film.words.hurried = True
     try:
         answered = ask_film(options, film, question)
     finally:
         film.words.hurried = False
-    # an option chosen without a line that holds it is a guess
-    if answered.result.answer.status != "answered" or not answered.result.answer.evidence:
+    answer = answered.result.answer
+    # an option chosen without a citation is a guess
+    if answer.status != "answered" or not answer.evidence:
         return None
     command = f"longtake index {shlex.quote(str(film.path))}"
-    say(f"the answer may improve once the rest is indexed: {command}")
+    say(f"the answer may improve once the whole film is indexed: {command}")
     return answered
 
 
 def read_questions(place: str) -> list[Question]:
     """The questions in a file, or on standard input if the place is ``-``.
 
-    A line is a question, or an object with ``question`` and perhaps ``options`` and ``kind``. Empty
-    lines and lines that begin with ``#`` are left out.
+    A line is a question, or an object with ``question`` and optionally ``options`` and ``kind``.
+    Empty lines and lines that begin with ``#`` are skipped.
     """
     questions = []
-    for number, line in enumerate(_text(place).splitlines(), start=1):
+    for number, line in enumerate(read_text(Path(place)).splitlines(), start=1):
         line = line.strip()
         if line and not line.startswith("#"):
             questions.append(_question(line, f"{place}, line {number}"))
     if not questions:
-        raise ConfigError(f"{place}: there is no question in it")
+        raise ConfigError(f"{place}: contains no question")
     return questions
-
-
-def _text(place: str) -> str:
-    try:
-        return sys.stdin.read() if place == "-" else Path(place).read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{place}: cannot be read ({error.strerror or error})") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{place}: invalid UTF-8 ({error})") from error
 
 
 def _question(line: str, where: str) -> Question:
@@ -150,11 +142,11 @@ RIGHTS = (
     "forbid it in their terms, and films are usually protected by copyright"
 )
 FORMAT = "bestvideo[height<=720]+bestaudio/best[height<=720]/best"
-"""Enough for every model: pictures are scaled down anyway."""
+"""Enough for every model, since pictures are scaled down."""
 
 
 def films_named(names: Sequence[str], settings: Settings, *, download: bool) -> list[Path]:
-    """The films behind names; folders are searched, addresses are downloaded if ``download``."""
+    """The films that are named, and those in named folders; web pages if ``download`` is set."""
     paths: list[Path] = []
     for name in names:
         if download and name.startswith(("http://", "https://")):
@@ -165,11 +157,10 @@ def films_named(names: Sequence[str], settings: Settings, *, download: bool) -> 
 
 
 def _downloaded(url: str, settings: Settings) -> Path:
-    """The film at an address, downloaded once by the user's own yt-dlp."""
+    """The film of a web page, downloaded once with the user's yt-dlp."""
     folder = private_folder(cache_folder(settings) / "downloads")
     name = hashlib.blake2b(url.encode(), digest_size=12).hexdigest()
-    existing = [path for path in folder.glob(f"{name}.*") if path.suffix not in (".part", ".ytdl")]
-    if existing:
+    if existing := _complete(folder, name):
         return existing[0]
     program = shutil.which("yt-dlp")
     if program is None:
@@ -177,13 +168,17 @@ def _downloaded(url: str, settings: Settings) -> Path:
     say(RIGHTS.format(url=url))
     target = folder / f"{name}.%(ext)s"
     command = [program, "--no-playlist", "--format", FORMAT, "--output", str(target)]
-    # after "--" nothing is an option, whatever an address begins with
+    # "--" in case the address begins with a dash
     done = subprocess.run([*command, "--", url], stdin=subprocess.DEVNULL, check=False)
-    made = [path for path in folder.glob(f"{name}.*") if path.suffix not in (".part", ".ytdl")]
+    made = _complete(folder, name)
     if done.returncode or not made:
         detail = f"yt-dlp could not download it (exit code {done.returncode})"
         raise MediaError(url, "not_found", detail)
     return made[0]
+
+
+def _complete(folder: Path, name: str) -> list[Path]:
+    return [path for path in folder.glob(f"{name}.*") if path.suffix not in (".part", ".ytdl")]
 
 
 @click.command()
@@ -192,7 +187,7 @@ def _downloaded(url: str, settings: Settings) -> Path:
     nargs=-1,
     required=True,
     metavar="FILM... QUESTION",
-    # words may be a question or an address, and are completed as files
+    # the shell completes file names
     shell_complete=lambda context, argument, typed: [CompletionItem(typed, type="file")],  # noqa: ARG005
 )
 @question_method_option
@@ -210,13 +205,13 @@ def _downloaded(url: str, settings: Settings) -> Path:
 @click.option(
     "--download",
     is_flag=True,
-    help="Fetch a film that is named by its address, with your yt-dlp; you must have the right to.",
+    help="Download the film of a web page with your yt-dlp; you must have the right to.",
 )
 @click.option(
     "--trace", type=FILE, help="Record the run; the file holds the frames shown to models."
 )
-@click.option("--clips", type=FOLDER, help="Cut the cited stretches into a new folder.")
-@click.option("--reel", type=FILE, help="Join the cited stretches as one MP4 file.")
+@click.option("--clips", type=FOLDER, help="Write a clip of each citation into a new folder.")
+@click.option("--reel", type=FILE, help="Write all citations into one MP4 file.")
 @click.option("--open", "play", is_flag=True, help="Start your player at the first citation.")
 @quiet_option
 @verbose_option
@@ -243,14 +238,14 @@ def ask(
 ) -> int:
     """Ask a question about films; get answers with evidence.
 
-    FILM is a file, a folder, or an address (https://, s3://, gs:// and others) that is read by
-    ranges; --download fetches the film of a web page first.
+    FILM is a file, a folder, or a URL (https://, s3://, gs:// and others), which is streamed.
+    --download downloads the film of a web page first.
 
-    Without --option the question is open-ended. Without --model, the model that 'longtake setup'
-    wrote down answers, or else small built-in models on this machine ('longtake models pull
+    Without --option the question is open-ended. Without --model, the model chosen with 'longtake
+    setup' answers, or else small built-in models on this machine ('longtake models pull
     local/qwen2.5-1.5b' downloads the language model once). Several films are asked one by one, and
-    their answers are printed as JSON Lines with --json; 'longtake library ask' finds the films that
-    matter among many.
+    their answers are printed as JSON Lines with --json; 'longtake library ask' finds the relevant
+    films among many.
 
     Exit code 0: answered; 1: answered, but the trace could not be written; 3: the budget ran out,
     or no reply could be read; 4: a model could not be reached.
@@ -264,28 +259,27 @@ def ask(
     """
     names, parsed = _split(words, questions, options, asked_as)
     if as_json and kind not in (None, "json"):
-        raise ConfigError(f"--json and --format {kind} exclude each other")
+        raise ConfigError(f"--json cannot be combined with --format {kind}")
     kind = kind or ("json" if as_json or questions is not None else "text")
     method = method or session.assignment.default_method
     ask_options = AskOptions(session, method, quiet, verbose, drafts=kind == "text")
     if session.assignment.offline and download:
-        raise ConfigError("--download connects to other machines, and --offline forbids that")
+        raise ConfigError("--offline forbids --download")
     paths = films_named(names, session.settings, download=download)
     check_offline(session.assignment.offline, *paths)
     outputs = Outputs(trace, clips, reel, play)
     several = len(paths) * len(parsed) > 1 or questions is not None
     if several:
-        for_one = outputs != Outputs(None, None, None, play=False) or subtitles is not None
-        if for_one or kind in ("html", *EDITED):
+        if outputs != Outputs() or subtitles is not None or kind in ("html", *EDITED):
             raise ConfigError(
                 "--trace, --clips, --reel, --open, --subtitles and"
-                f" --format html, {', '.join(EDITED)} are for one answer"
+                f" --format html, {', '.join(EDITED)} are for one film and one question"
             )
     else:
         film = open_film(paths[0], session.settings, subtitles=subtitles)
-        # outputs are checked before any work is done for them
+        # before any work is done
         outputs.check((paths[0], film.subtitle_file, session.assignment.team))
-    # occurrences of words are found without a model: the weights of the built-in one may be missing
+    # finding words needs no model, so the weights of the built-in one may be missing
     built_in = method == Lookup.name and not session.assignment.models
     if not built_in or not all(map(asks_for_words, parsed)):
         check_models(session, ask_options.roles)
@@ -308,18 +302,16 @@ def _split(
     """The films and the questions of a command line."""
     if questions is not None:
         if options or asked_as:
-            raise ConfigError(
-                "--option and --as are for one question; put them into the file of questions"
-            )
+            raise ConfigError("with --questions, write options and kinds into the file")
         return words, read_questions(questions)
     if len(words) < 2:
-        raise ConfigError('name a film and a question: longtake ask FILM "a question"')
+        raise ConfigError('missing a film or a question: longtake ask FILM "QUESTION"')
     return words[:-1], [read_question(words[-1], options, asked_as)]
 
 
 def _prepare(film: Film, session: Session) -> None:
-    # indexed here, with a progress bar, rather than inside the first search of the method; if the
-    # time is limited, the method may have a first answer before it needs the index
+    # here with a progress bar, rather than during the method's first search; with a time limit, the
+    # method may have an answer before it needs the index
     if session.settings.budget.seconds is None:
         look_through(film)
 
@@ -329,7 +321,7 @@ def _ask_one(
 ) -> int:
     recording = None if outputs.trace is None else JsonlSink(outputs.trace)
     if recording is not None:
-        say(f"{outputs.trace} will hold the frames shown to models")
+        say(f"{outputs.trace} will contain the frames shown to models")
     answered = ask_film(ask_options, film, question, sinks=[recording] if recording else [])
     code = _show_one(answered, ask_options, kind, outputs)
     if recording is not None and recording.problem:
@@ -342,7 +334,7 @@ def _show_one(
     answered: AnsweredQuestion, ask_options: AskOptions, kind: str, outputs: Outputs
 ) -> int:
     film = answered.film
-    # the answer comes first: it is paid for, even if cutting clips fails
+    # first, since cutting clips may fail
     if kind == "json":
         emit_json(answered.row)
     else:
@@ -360,25 +352,30 @@ def _show_one(
 def ask_several(
     ask_options: AskOptions, paths: Sequence[Path], questions: Sequence[Question], kind: str
 ) -> int:
-    """Ask each film each question; an answer is printed as soon as it is there.
-
-    A film that cannot be opened, or a question that fails, is reported in its place.
-    """
+    """Ask each film each question; print each answer or error at once. Return the worst code."""
     worst = 0
+
+    def report(error: LongtakeError, path: Path, question: str = "") -> None:
+        nonlocal worst
+        worst = max(worst, error.exit_code)
+        if kind == "json":
+            row = {"film": str(path), "question": question, "status": "error", "error": str(error)}
+            emit_line(row)
+        else:
+            say(str(error))
+
     for path in paths:
         try:
             film = open_film(path, ask_options.session.settings)
             _prepare(film, ask_options.session)
         except LongtakeError as error:
-            _report(path, "", error, kind)
-            worst = max(worst, error.exit_code)
+            report(error, path)
             continue
         for question in questions:
             try:
                 answered = ask_film(ask_options, film, question)
             except LongtakeError as error:
-                _report(path, question.text, error, kind)
-                worst = max(worst, error.exit_code)
+                report(error, path, question.text)
                 continue
             worst = max(worst, exit_code(answered.result.answer))
             if kind == "json":
@@ -391,25 +388,17 @@ def ask_several(
     return worst
 
 
-def _report(path: Path, question: str, error: LongtakeError, kind: str) -> None:
-    if kind == "json":
-        row = {"film": str(path), "question": question, "status": "error", "error": str(error)}
-        emit_line(row)
-    else:
-        say(str(error))
-
-
 @dataclass(frozen=True)
 class Outputs:
     """What is made of an answer besides printing it."""
 
-    trace: Path | None
-    clips: Path | None
-    reel: Path | None
-    play: bool
+    trace: Path | None = None
+    clips: Path | None = None
+    reel: Path | None = None
+    play: bool = False
 
     def check(self, inputs: tuple[Path | None, ...]) -> None:
-        """Raise if something cannot be written."""
+        """Raise if a file cannot be written."""
         if self.trace is not None:
             check_place(self.trace, TRACE, inputs=inputs)
         if self.clips is not None:

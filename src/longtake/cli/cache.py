@@ -10,7 +10,7 @@ import click
 
 from longtake._util import visible
 from longtake.cli.options import FILM, common
-from longtake.cli.output import emit_json, human_bytes
+from longtake.cli.output import counted, emit_json, human_bytes
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.index.source import fingerprint
@@ -20,7 +20,7 @@ from longtake.runner.films import open_store
 
 @click.group()
 def cache() -> None:
-    """List and clear what was derived from films.
+    """List and clear the data derived from films.
 
     \b
     Example:
@@ -57,7 +57,7 @@ def list_films(settings: Settings, as_json: bool) -> None:
         size = human_bytes(film.bytes)
         click.echo(f"{film.fingerprint}  {size:>9}  {used}  {visible(film.name)}")
     limit = human_bytes(store.limit_bytes)
-    click.echo(f"{len(films)} films, {human_bytes(total)} of {limit} in {store.root}")
+    click.echo(f"{counted(len(films), 'film')}, {human_bytes(total)} of {limit} in {store.root}")
 
 
 @cache.command()
@@ -66,20 +66,18 @@ def list_films(settings: Settings, as_json: bool) -> None:
     "--all",
     "everything",
     is_flag=True,
-    help="Every film, the words met in them, and the captions of benchmarks.",
+    help="Clear all films, the vocabulary, and the captions of benchmarks.",
 )
 @common
 def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json: bool) -> None:
-    """Delete everything derived from the given films (file or fingerprint), or from all.
+    """Delete the data derived from the given films (files or fingerprints), or from all films.
 
     \b
     Example:
       longtake cache clear holiday.mp4
     """
     if not paths and not everything:
-        raise ConfigError(
-            "name a film (or its fingerprint from 'longtake cache list'), or pass --all"
-        )
+        raise ConfigError("name a film or fingerprint (see 'longtake cache list'), or pass --all")
     store = open_store(settings)
     known = {film.fingerprint for film in store.films()}
     chosen: set[str] = known if everything else set()
@@ -90,7 +88,7 @@ def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json
             chosen |= {fingerprint(path)} & known
     freed = sum(store.clear(identity) for identity in sorted(chosen))
     if everything:
-        # versions before 0.3 kept vectors of captions there
+        # written by versions before 0.3
         captions = store.root / "captions"
         freed += forget_words(store.root)
         freed += sum(file.stat().st_size for file in captions.glob("*"))
@@ -98,4 +96,4 @@ def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json
     if as_json:
         emit_json({"cleared": sorted(chosen), "freed_bytes": freed})
     else:
-        click.echo(f"cleared {len(chosen)} films, {human_bytes(freed)} freed")
+        click.echo(f"cleared {counted(len(chosen), 'film')}, {human_bytes(freed)} freed")

@@ -35,17 +35,17 @@ from longtake.runner.session import Session
 
 @click.command()
 @click.argument("runs", nargs=-1, type=PATH, metavar="[RUN...]")
-@click.option("--on", "name", metavar="BENCHMARK", help="Ask these questions first, all stages.")
+@click.option("--on", "name", metavar="BENCHMARK", help="A benchmark to ask first.")
 @click.option("--data", multiple=True, type=PATH, metavar="DIR", help="Files of benchmarks.")
 @benchmark_parts
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N questions.")
 @workers(1)
 @click.option("--keep", type=PATH, metavar="RUN", help="Keep the results of --on in this folder.")
-@click.option("--for", "model", metavar="MODEL", help="Its name, if the runs call it otherwise.")
+@click.option("--for", "model", metavar="MODEL", help="The model's name, if it has another in RUN.")
 @click.option(
     "--out",
     type=FILE,
-    help="Write there instead of beside your configuration; see 'answers.calibration'.",
+    help="Write to this file instead of beside your configuration; see 'answers.calibration'.",
 )
 @common
 @session_options
@@ -64,10 +64,10 @@ def calibrate(
 ) -> None:
     """Fit probabilities to a model's answers to labelled questions.
 
-    With --on, a benchmark with labels is run through every stage of auto. Existing RUNs, of any
-    method, count as well; labels stay in this process. Each method, model and kind of footage gets
-    a fit of its own, measured on videos that were held out. It is written beside your configuration
-    in place of an earlier one, and is used from then on.
+    With --on, a labelled benchmark is run through every stage of auto. Existing RUNs of any method
+    can be used as well; labels stay in this process. Each combination of method, model and kind of
+    footage gets its own fit, measured on held-out videos. It is written beside your configuration,
+    replaces an earlier one, and is used from then on.
 
     \b
     Example:
@@ -80,14 +80,14 @@ def calibrate(
         benchmark = benchmark.draw(limit=limit, sample=None, seed=session.seed)
         reports.append(_run_all_stages(benchmark, workers, keep, session))
     if not reports:
-        raise ConfigError("name runs, or a benchmark with --on")
+        raise ConfigError("missing RUN, or a benchmark with --on")
     sources = [f"{each.benchmark}: {each.method}, {each.models}" for each in reports]
     date = datetime.now(UTC).date().isoformat()
     fits = fits_of(reports, model, {"runs": sources, "date": date, "longtake": __version__})
     if not fits:
-        raise ConfigError(f"a fit takes at least {LEAST} labelled questions with an answer")
+        raise ConfigError(f"a fit needs at least {LEAST} answered questions with labels")
     place, kept = out or session.calibration_file, {each.about: each for each in fits}
-    with suppress(ConfigError):  # not there, or of an earlier version
+    with suppress(ConfigError):  # missing, or written by an earlier version
         kept |= {each.about: each for each in read(place) if each.about not in kept}
     calibration = [asdict(each) for each in kept.values()]
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def _run_all_stages(
     assignment = replace(session.assignment, replies=False)
     session = replace(session, assignment=assignment).with_fields("auto", {"every_stage": True})
     check_models(session, methods.get("auto").roles)
-    say(f"asking {len(benchmark.items)} questions, each of every stage")
+    say(f"asking {len(benchmark.items)} questions in every stage of auto")
     solver, folder = Solver("auto", session), None if keep is None else RunFolder(keep)
     scored = evaluate(solver, benchmark, folder, workers=workers, resume=True)
     spec = specify(solver, benchmark)
@@ -114,13 +114,14 @@ def _run_all_stages(
 
 
 def _show(fit: Fit) -> None:
-    """Measures by benchmark."""
-    click.echo(f"{fit.method} with {fit.model} on {fit.footage}, videos held out of the fit")
-    for benchmark, told in fit.provenance["measured"].items():
+    """Print the measures on held-out videos, by benchmark."""
+    click.echo(f"{fit.method} with {fit.model} on {fit.footage}, on held-out videos")
+    for benchmark, measures in fit.provenance["measured"].items():
         click.echo(f"  {benchmark}")
-        for name in [name for name in told if name != "reliability"]:
-            click.echo(f"    {name:<14}{told[name]:>8.4g}")
+        for name, value in measures.items():
+            if name != "reliability":
+                click.echo(f"    {name:<14}{value:>8.4g}")
     if fit.stop_at is not None:
-        click.echo(f"  stops at a probability of {fit.stop_at:g}, of those that were tried:")
+        click.echo(f"  stops at a probability of {fit.stop_at:g}; these were tried:")
         for stop, (right, tokens) in fit.provenance["stopping"].items():
             click.echo(f"    {stop:<6}{right:>8.1%} right{tokens:>10,.0f} tokens")

@@ -15,7 +15,14 @@ import click
 from longtake._util import visible
 from longtake._util.cancellation import Stop
 from longtake._util.timecode import clock, parse_time
-from longtake.cli.answers import AnsweredQuestion, AskOptions, ask_film, open_player, show_answered
+from longtake.cli.answers import (
+    AnsweredQuestion,
+    AskOptions,
+    ask_film,
+    file_clock,
+    open_player,
+    show_answered,
+)
 from longtake.cli.indexing import look_through
 from longtake.cli.options import (
     PATH,
@@ -27,7 +34,7 @@ from longtake.cli.options import (
     read_question,
     verbose_option,
 )
-from longtake.cli.output import in_one_line, say, wrapped
+from longtake.cli.output import say, with_quote, wrapped
 from longtake.errors import ConfigError, LongtakeError, unknown
 from longtake.index.film import Film
 from longtake.index.search import search
@@ -42,22 +49,22 @@ PROMPT = "> "
 HELP = """\
 /frames 12:31    save the frame at that time (several: 12:31,12:40)
 /search WORDS    find moments by words
-/why             the reason for the last answer, and its citations in full
+/why             show the reason for the last answer, and its citations in full
 /open [N]        play the film at citation N of the last answer, or at a time
-/carried         show the earlier text that is sent with the next question
-/forget          send nothing of that with the next question
-/history         what was asked in this conversation
-/quit            end (or Ctrl-D)"""
+/carried         show the conversation so far that is sent with the next question
+/forget          send the next question without the conversation so far
+/history         list the questions and answers of this conversation
+/quit            quit (or Ctrl-D)"""
 
 
 def read_line(*, typed: bool) -> str | None:
-    """The next line; ``None`` at the end. Typed lines can be edited and recalled."""
+    """The next line, or ``None`` at the end of the input."""
     if not typed:
         line = sys.stdin.readline()
         return line.strip() if line else None
-    # some builds of Python come without it
+    # not part of every build of Python
     with suppress(ImportError):
-        import readline  # noqa: F401 - gives input() its line editing and history
+        import readline  # noqa: F401 - gives input() line editing and history
     while True:
         try:
             return input(PROMPT).strip()
@@ -65,7 +72,7 @@ def read_line(*, typed: bool) -> str | None:
             click.echo()
             return None
         except KeyboardInterrupt:
-            # as in a shell: the line is dropped, the conversation goes on
+            # drops the line, as in a shell
             click.echo()
 
 
@@ -74,7 +81,7 @@ class Conversation:
 
     def __init__(self, film: Film, options: AskOptions) -> None:
         self.carried = ""
-        """Earlier questions and answers that are sent with the next question."""
+        """Earlier questions and answers, which are sent with the next question."""
         self._film, self._options = film, options
         self._last: AnsweredQuestion | None = None
         self._turns: list[tuple[str, str]] = []
@@ -92,7 +99,7 @@ class Conversation:
         }
 
     def hear(self, line: str) -> bool:
-        """Act on a line; false if it ends the conversation."""
+        """Handle a line; return false if it ends the conversation."""
         if line in ("/quit", "/exit"):
             return False
         if line.startswith("/"):
@@ -106,7 +113,7 @@ class Conversation:
         return True
 
     def _ask(self, line: str) -> None:
-        """Ask; Ctrl-C ends the question with the best answer so far."""
+        """Ask a question; Ctrl-C ends it with the best answer so far."""
         question = read_question(with_carried(line, self.carried), ())
         if self.carried:
             say("carried from the conversation (/forget drops it):")
@@ -117,19 +124,19 @@ class Conversation:
         answer = answer_text(answered.result.answer)
         self._last = answered
         self._turns.append((line, answer))
-        # a question that was cancelled says nothing that the next one could refer to
+        # the next question cannot refer to a cancelled one
         if answered.result.answer.status != "cancelled":
             self.carried = carry_on(self.carried, line, answer)
 
     def _frames(self, rest: str) -> None:
         times = [parse_time(moment) for moment in rest.split(",") if moment.strip()]
         if not times:
-            raise ConfigError("/frames: give a time, as in /frames 12:31")
+            raise ConfigError("/frames: give a time, such as /frames 12:31")
         for frame in self._film.at(times):
-            label = clock(frame.time, millis=True).replace(":", "-")
-            file = Path(f"{Path(self._film.name).stem}_{label}.png")
+            name = f"{Path(self._film.name).stem}_{file_clock(frame.time, millis=True)}.png"
+            file = Path(name)
             if file.exists():
-                raise ConfigError(f"{file}: exists already")
+                raise ConfigError(f"{file} already exists")
             save_png(frame.pixels, file)
             click.echo(visible(str(file)))
 
@@ -138,8 +145,7 @@ class Conversation:
         for hit in hits:
             star = "*" if hit.sure else " "
             start = f"{star} {clock(hit.time)}  {', '.join(hit.sources)}"
-            quote = f"  “{in_one_line(hit.text, taken=len(start) + 4)}”" if hit.text else ""
-            click.echo(f"{start}{quote}")
+            click.echo(with_quote(start, hit.text))
         if not hits:
             click.echo("nothing found")
 
@@ -148,12 +154,12 @@ class Conversation:
         if answer.reason:
             click.echo(wrapped(answer.reason))
         for number, cited in enumerate(answer.evidence, start=1):
-            # whole, where the answer showed one line
+            # in full; the answer showed one line
             words = quoted(cited)
             quote = f": “{words}”" if words else ""
             click.echo(wrapped(f"[{number}] {times_of(cited)} {kind_of(cited)}{quote}"))
         if not answer.evidence:
-            click.echo("nothing is cited for it")
+            click.echo("the answer cites nothing")
 
     def _open(self, rest: str) -> None:
         if ":" in rest:
@@ -166,7 +172,7 @@ class Conversation:
 
     def _forget(self, _: str) -> None:
         self.carried = ""
-        click.echo("the next question is sent alone")
+        click.echo("the next question will be sent alone")
 
     def _answered(self) -> AnsweredQuestion:
         if self._last is None:
@@ -176,12 +182,12 @@ class Conversation:
 
 @contextmanager
 def ended_by_interrupt() -> Iterator[Stop]:
-    """Inside the block, Ctrl-C sets the flag that is yielded; a second one interrupts as usual."""
+    """Inside the block, the first Ctrl-C sets the flag that is yielded, and a second interrupts."""
     stop = Stop()
 
     def interrupt(signum: int, frame: object) -> None:  # noqa: ARG001 - as signal calls it
         signal.signal(signal.SIGINT, before)
-        # from another thread: this one may be holding the flag's lock
+        # in another thread, since this one may hold the flag's lock
         threading.Thread(target=stop.set, daemon=True).start()
 
     before = signal.signal(signal.SIGINT, interrupt)
@@ -189,9 +195,6 @@ def ended_by_interrupt() -> Iterator[Stop]:
         yield stop
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-WELCOME = "Ask about {name}. /help lists commands, Ctrl-C ends a question, Ctrl-D the conversation."
 
 
 @click.command()
@@ -211,16 +214,16 @@ def chat(
 ) -> None:
     """Ask a film one question after another.
 
-    Earlier questions and answers are sent with each new question; that text is shown, and /forget
-    drops it. /frames 12:31 saves a frame, /search finds moments, /why shows the
-    reason for the last answer, /open plays it. Questions can also come from a pipe, one per line.
+    Earlier questions and answers are shown and sent with each new question; /forget drops them.
+    /frames 12:31 saves a frame, /search finds moments, /why shows the reason for the last answer,
+    /open plays it. Questions can also come from a pipe, one per line.
 
     \b
     Example:
       longtake chat lecture.mp4
     """
     if as_json:
-        raise ConfigError("chat has no --json; use 'longtake ask --questions FILE --json'")
+        raise ConfigError("chat does not support --json; use 'longtake ask FILM --questions FILE'")
     film = open_film(path, session.settings, subtitles=subtitles)
     options = AskOptions(session, method or session.assignment.default_method, verbose=verbose)
     check_models(session, options.roles)
@@ -228,11 +231,11 @@ def chat(
     talk = Conversation(film, options)
     typed = sys.stdin.isatty()
     if typed:
-        say(WELCOME.format(name=film.name))
+        say(f"Ask about {film.name}. /help lists commands, Ctrl-C ends a question, Ctrl-D quits.")
     while (line := read_line(typed=typed)) is not None:
         try:
             if not talk.hear(line):
                 return
         except LongtakeError as error:
-            # one question that fails does not end the conversation
+            # a question that fails does not end the conversation
             say(str(error))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from longtake._util.timecode import clock, parse_time
-from longtake.cli.answers import check_clip_path, clip_path, write_clip
+from longtake._util.timecode import parse_time
+from longtake.cli.answers import check_clip_path, clip_path, file_clock, write_clip
 from longtake.cli.options import COUNT, FILE, FOLDER, common, film_path
 from longtake.cli.output import NEW, PICTURE, check_place, emit_json
 from longtake.config import Settings
@@ -26,10 +26,11 @@ from longtake.video.pictures import save_png
 def clip(
     path: Path, start: str, end: str, out: Path | None, settings: Settings, as_json: bool
 ) -> None:
-    """Cut a stretch out of a film.
+    """Cut a clip out of a film.
 
-    The clip begins and ends at exactly these times and has the film's sound. What is said in it,
-    where that is known, is written beside it as subtitles. Existing files are not overwritten.
+    The clip begins and ends at exactly these times and has the film's sound. Subtitles are written
+    beside it if the film has any, or if its speech was recognised before. Existing files are not
+    overwritten.
 
     \b
     Example:
@@ -86,18 +87,16 @@ def frames(
     """
     times = [parse_time(moment) for moment in moments.split(",") if moment.strip()]
     if not times:
-        raise ConfigError("--at: give one or more times, as in 12.5,60,00:12:31")
+        raise ConfigError("--at: give one or more times, such as 12.5,60,00:12:31")
     film = open_film(path, settings)
     if not film.has:
         raise MediaError(path, "no_video", "has sound only, no pictures")
     pictures = film.at(times, width=width)
     out.mkdir(parents=True, exist_ok=True)
     saved = []
-    # numbered in the order asked for, since two times may give one frame
+    # numbered, since two times may give the same frame
     for number, (asked, frame) in enumerate(zip(times, pictures, strict=True), start=1):
-        # colons are not allowed in file names everywhere
-        label = clock(frame.time, millis=True).replace(":", "-")
-        file = out / f"{number:03d}_{label}.png"
+        file = out / f"{number:03d}_{file_clock(frame.time, millis=True)}.png"
         check_place(file, PICTURE, inputs=(path,))
         save_png(frame.pixels, file)
         saved.append({"asked": asked, "time": frame.time, "file": str(file)})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,7 +22,7 @@ from longtake.cli.options import (
     read_question,
 )
 from longtake.cli.output import confirm, emit_json, first_column, say, show_estimates
-from longtake.errors import LongtakeError, ModelError
+from longtake.errors import ModelError
 from longtake.runner.assignment import roles_of
 from longtake.runner.estimate import estimate_all
 from longtake.runner.films import open_film
@@ -59,9 +59,9 @@ def compare(
     method shows what it costs. The estimate is shown first; on a terminal you are asked before
     anything that costs money or may take more than ten minutes (--max-seconds limits each method).
 
-    The estimate is each method's own upper bound on calls, pictures, tokens, and money where prices
-    are known, with the check of the answer. Replies that have to be requested again, or are longer
-    than requested, are not in it. A method without bounds is shown as unknown.
+    The estimate is each method's upper bound on calls, pictures, tokens, and money where prices are
+    known, including the check of the answer. It does not include replies that are requested again
+    or are longer than requested. A method without bounds is shown as unknown.
 
     Exit code 0: a method answered; 3: none did, because the budget ran out or replies could not be
     read; 4: all failed.
@@ -81,50 +81,44 @@ def compare(
         else:
             show_estimates(estimates)
         return 0
-    # a reply that one method paid for would be free for the next one
+    # a reply to one method would be free for the next one
     assignment = replace(session.assignment.among(names), replies=False)
     session = replace(session, assignment=assignment)
-    # also opens every model, so that unknown names fail before the first method runs
+    # also opens every model, so that unknown names fail early
     estimates = estimate_all(session, film, parsed, names)
     show_estimates(estimates, err=True)
     check_models(session, roles_of(names))
     seconds = session.settings.budget.seconds
-    # ten minutes, as the help says
     too_long = seconds is None or seconds * len(estimates) > 600.0
     if not yes and (too_long or any(each.paid for each in estimates)):
         confirm()
     look_through(film)
-    rows: list[tuple[str, Result | LongtakeError]] = []
+    rows: list[dict[str, Any]] = []
+    lines: list[str] = []
+    codes = [4]
+    width = first_column(names)
     meter = Meter()
     for name in names:
         say(f"{name} …")
         try:
             with report_spending(meter):
-                rows.append((name, session.ask(film, parsed, name, sinks=[meter])))
+                result = session.ask(film, parsed, name, sinks=[meter])
         except ModelError as error:
-            # the other methods may succeed; this row says what went wrong
-            rows.append((name, error))
+            # the other methods may succeed
+            rows.append({"method": name, "status": "error", "error": str(error)})
+            lines.append(f"{name:<{width}}error: {error}")
+            continue
+        rows.append(plain(result))
+        lines.append(f"{name:<{width}}{_line(result)}")
+        codes.append(exit_code(result.answer))
     if as_json:
-        results = [
-            plain(row)
-            if isinstance(row, Result)
-            else {"method": name, "status": "error", "error": str(row)}
-            for name, row in rows
-        ]
-        emit_json({"film": str(path), "question": question, "results": results})
+        emit_json({"film": str(path), "question": question, "results": rows})
     else:
-        _show_table(rows)
+        usage = f"{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}"
+        click.echo(f"{'method':<{width}}{'answer':<32}{'conf.':>6}{usage}")
+        click.echo(visible("\n".join(lines)))
     # one answer is enough for success
-    return min((exit_code(row.answer) for _, row in rows if isinstance(row, Result)), default=4)
-
-
-def _show_table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
-    width = first_column([name for name, _ in rows])
-    usage = f"{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}"
-    click.echo(f"{'method':<{width}}{'answer':<32}{'conf.':>6}{usage}")
-    for name, row in rows:
-        line = f"error: {row}" if isinstance(row, LongtakeError) else _line(row)
-        click.echo(visible(f"{name:<{width}}{line}"))
+    return min(codes)
 
 
 def _line(result: Result) -> str:

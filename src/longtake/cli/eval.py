@@ -35,8 +35,8 @@ from longtake.cli.output import (
     Kind,
     check_place,
     emit_json,
-    human_seconds,
     say,
+    time_left,
     worth_a_line,
     write_text,
 )
@@ -122,14 +122,14 @@ def eval_command(
 ) -> int:
     """Run a method on a benchmark and score it.
 
-    Every result is on disk before the next question is asked: stop and resume at any time.
-    Abstentions and errors count as wrong. With --preset, answers are checked only if --verify
-    asks for it, since no paper does that, and encoders are the paper's or the nearest ones.
-    Solvers run in processes that never hold a label. Earlier replies are never reused, so that
-    every run shows what it costs.
+    Every result is saved before the next question is asked: stop and resume at any time.
+    Abstentions and errors count as wrong. With --preset, answers are checked only with --verify,
+    since no paper does that, and encoders are the paper's or the nearest ones. Methods run in
+    processes that never hold a label. Earlier replies are never reused, so that every run shows
+    what it costs.
 
-    With --list nothing is run: the benchmarks are listed, with the papers' experiments, or one of
-    them is described; with --data its files are read, and what is missing is listed.
+    With --list nothing is run: it lists the benchmarks and the papers' experiments, or describes
+    one benchmark; with --data it reads the benchmark's files, and lists what is missing.
 
     \b
     Example:
@@ -142,32 +142,31 @@ def eval_command(
     if listing:
         return _list(name, data, parts, as_json=as_json)
     if out is None:
-        raise ConfigError("--out: name a folder for the run")
+        raise ConfigError("missing --out: a folder for the run")
     planned = None if preset is None else presets.read(preset, ablation)
     differences: tuple[str, ...] = ()
     if planned is None and (ablation or allow_differences):
         raise ConfigError("--ablation and --allow-differences need a --preset")
     if planned is not None:
         if name is not None or method is not None:
-            raise ConfigError(f"--preset {preset} names benchmark and method; leave them out")
+            raise ConfigError(f"--preset {preset} sets the benchmark and the method; omit them")
         name, method, parts = planned.benchmark, planned.method, {**planned.options, **parts}
         session, differences = _with_preset(session, planned, allow=allow_differences)
     if name is None:
-        raise ConfigError("name a benchmark (see 'longtake eval --list') or a --preset")
+        raise ConfigError("missing a benchmark (see 'longtake eval --list') or a --preset")
     method = method or session.assignment.default_method
     benchmark = load(name, data, parts).draw(
         limit=limit, sample=sample, videos=videos, seed=session.seed
     )
-    # a reply that another run paid for would cost nothing in this report
+    # a reply from another run would cost nothing in this one
     session = replace(session, assignment=replace(session.assignment, replies=False))
     traces_folder = out / "traces" if traces else None
     solver = Solver(method, session, traces_folder, preset, ablation, differences)
     check_models(session, methods.get(method).roles, here=where is None)
     folder = RunFolder(out)
-    # results that earlier, interrupted runs left
+    # of an interrupted run
     earlier = folder.results()
-    done = len(earlier)
-    if resume and not done:
+    if resume and not earlier:
         say(f"{out}: nothing to resume; starting a new run")
     if traces_folder is not None:
         traces_folder.mkdir(parents=True, exist_ok=True)
@@ -180,7 +179,7 @@ def eval_command(
             ask_all=ask_all,
             resume=resume or retry_errors,
             retry_errors=retry_errors,
-            progress=_announcing(benchmark, done),
+            progress=_announcing(benchmark, len(earlier)),
         )
     report = read(folder, benchmark)
     folder.write(leaderboard.SUMMARY, leaderboard.summarize(report))
@@ -188,16 +187,16 @@ def eval_command(
         emit_json({"reports": reports.plain([report])})
     else:
         click.echo(markdown([report], _published([report])))
-    # nothing could be asked at all, as when the server is down
+    # every question failed, for example because the server is down
     return 4 if report.counts.keys() == {"error"} else 0
 
 
 def _with_preset(
     session: Session, planned: EvalPreset, *, allow: bool
 ) -> tuple[Session, tuple[str, ...]]:
-    """The session with the paper's fields, models and encoders; the user's own settings win.
+    """The session with the paper's fields, models and encoders, and how it differs from the paper.
 
-    Also how it differs from the paper; other encoders than the paper's must be allowed.
+    The user's settings take precedence. Other encoders than the paper's must be allowed.
     """
     perception, different, missing = planned.perception(
         session.settings.perception, config.cache_folder(session.settings)
@@ -210,19 +209,19 @@ def _with_preset(
     differences = (*([planned.departs] if planned.departs else []), *different)
     say(f"{'; '.join((planned.title, *differences))}; the paper used {planned.used}")
     session = replace(session, settings=replace(session.settings, perception=perception))
-    # the paper's settings are for every model, small ones included
+    # the paper's settings apply to every model, even to small ones
     fields = {"preset": FULL, **planned.fields, **session.settings.methods.get(planned.method, {})}
     assignment = _models_of_preset(planned, session)
     session = replace(session.with_fields(planned.method, fields), assignment=assignment)
     if click.get_current_context().params["verify"]:
         return session, differences
-    # no paper checks answers as we do, and the check may change them
+    # no paper checks answers, and the check may change them
     answers = replace(session.settings.answers, verify=False)
     return replace(session, settings=replace(session.settings, answers=answers)), differences
 
 
 def _models_of_preset(planned: EvalPreset, session: Session) -> ModelAssignment:
-    """The user's models, or else the paper's if longtake knows them by name."""
+    """The user's models, or else the paper's if they can be found by name."""
     assignment = session.assignment
     if assignment.models or assignment.team:
         return assignment
@@ -232,8 +231,8 @@ def _models_of_preset(planned: EvalPreset, session: Session) -> ModelAssignment:
         replace(session, assignment=named).hosts(methods.get(planned.method).roles)
     except ConfigError as error:
         raise ConfigError(
-            f"{planned.name}: {error}; the paper used {planned.used}. Name other models with "
-            "--model or --team, or give these names to models of yours in config.toml"
+            f"{planned.name}: {error}; the paper used {planned.used}. Choose other models with "
+            "--model or --team, or define these names in config.toml"
         ) from error
     return named
 
@@ -241,6 +240,7 @@ def _models_of_preset(planned: EvalPreset, session: Session) -> ModelAssignment:
 def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any]], None]:
     """Announces results: the accuracy so far, the cost, and the time left."""
     items = {item.asked.id: item for item in benchmark.items}
+    # without earlier results, which may come from another machine
     began, right, done, cost = time.monotonic(), 0, 0, 0.0
 
     def announce(row: Mapping[str, Any]) -> None:
@@ -252,21 +252,19 @@ def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any
         cost += row.get("usage", {}).get("cost") or 0.0
         left = len(items) - before - done
         if worth_a_line(done, left):
-            # earlier runs are left out of the pace: they may have run on another machine
-            pace = (time.monotonic() - began) / done
             share = f"{right / done:.1%} right so far" if labelled else "no public labels"
             money = f"  ${cost:.2f}" if cost else ""
-            time_left = human_seconds(pace * left)
-            say(f"{before + done}/{len(items)}  {share}{money}  {time_left} left")
+            rest = time_left(began, done, left)
+            say(f"{before + done}/{len(items)}  {share}{money}  {rest}")
 
     return announce
 
 
 def _list(name: str | None, data: Path | None, parts: Mapping[str, str], *, as_json: bool) -> int:
-    """Show the benchmarks, or what a folder holds of one."""
+    """List the benchmarks and presets, describe one, or check its files."""
     if data is not None:
         if name is None:
-            raise ConfigError("--data needs the name of a benchmark")
+            raise ConfigError("--data needs a benchmark: longtake eval --list BENCHMARK --data DIR")
         return _check_files(name, data, parts, as_json=as_json)
     listed = registered.names() if name is None else [name]
     described = {each: about(each) for each in listed}
@@ -283,7 +281,7 @@ def _list(name: str | None, data: Path | None, parts: Mapping[str, str], *, as_j
         return 0
     for each, found in described.items():
         _show(each, found)
-    click.echo("\nExperiments from the papers, for 'longtake eval --preset NAME':")
+    click.echo("\nExperiments of the papers, for 'longtake eval --preset NAME':")
     for preset in planned:
         click.echo(f"{preset.name}: {preset.title}")
         click.echo(f"  used     {preset.used}")
@@ -294,7 +292,7 @@ def _list(name: str | None, data: Path | None, parts: Mapping[str, str], *, as_j
 
 
 def _check_files(name: str, data: Path, parts: Mapping[str, str], *, as_json: bool) -> int:
-    """Show what a folder holds of a benchmark; exit code 1 if videos are missing."""
+    """Check the files of a benchmark; exit code 1 if videos are missing."""
     benchmark = load(name, data, parts)
     source = benchmark.source
     videos = sorted({item.asked.video for item in benchmark.items})
@@ -305,12 +303,11 @@ def _check_files(name: str, data: Path, parts: Mapping[str, str], *, as_json: bo
         except ConfigError:
             missing.append(video)
     labels = sum(item.label is not None for item in benchmark.items)
-    known = about(name).verified
-    others = [
-        file
-        for file, digest in benchmark.files.items()
-        if known.get(Path(file).name, digest) != digest
-    ]
+    verified = about(name).verified
+    others = []
+    for file, digest in benchmark.files.items():
+        if verified.get(Path(file).name, digest) != digest:
+            others.append(file)
     if as_json:
         counts = {"questions": len(benchmark.items), "labels": labels, "videos": len(videos)}
         emit_json({"benchmark": name, **counts, "missing": missing, "other_files": others})
@@ -330,8 +327,10 @@ def _show(name: str, described: BenchmarkInfo) -> None:
     click.echo(f"  layout   {described.layout}")
     click.echo(f"  licence  {described.licence}")
     if not described.made:
-        tested = f"the real {', '.join(described.verified)}" if described.verified else ""
-        click.echo(f"  tested on  {tested or 'files of the same form, not on the real ones'}")
+        tested = "files of the same form, not on the real ones"
+        if described.verified:
+            tested = f"the real {', '.join(described.verified)}"
+        click.echo(f"  tested on  {tested}")
     for option, meaning in described.options.items():
         click.echo(f"  --of {option}=…  {meaning}")
 
@@ -370,7 +369,7 @@ def report(
     """Score runs and compare them, as Markdown, JSON or a web page.
 
     The first run on a benchmark is compared with each other run on it, on the questions that both
-    answered. Figures printed in a paper are shown separately, as published.
+    answered. Figures from papers are shown separately.
 
     \b
     Example:
@@ -398,7 +397,7 @@ def report(
 def _leaderboard(
     runs: Sequence[Path], data: Sequence[Path], folder: Path | None, *, as_json: bool
 ) -> int:
-    """Check runs, say what is wrong with each in a line, and write the pages of the others."""
+    """Check runs, print what is wrong with each, and write the pages of the valid ones."""
     checked: list[RunReport] = []
     refused: dict[str, str] = {}
     for path in runs:
@@ -410,7 +409,7 @@ def _leaderboard(
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"{folder}: cannot be made ({error.strerror})") from error
+            raise ConfigError(f"{folder}: cannot be created ({error.strerror})") from error
         for name, text in leaderboard.site(checked):
             check_place(folder / name, PAGE)
             write_text(folder / name, text)
@@ -441,11 +440,11 @@ def _submit(scored: Sequence[RunReport], file: Path) -> None:
     name = scored[0].spec["benchmark"]["name"]
     write = about(name).submission
     if write is None:
-        raise ConfigError(f"{name}: its authors accept no submission file")
+        raise ConfigError(f"{name} has no submission format")
     if len(scored) > 1:
         raise ConfigError("--submission takes one run")
     text = write(reports.answers(scored[0]))
-    # the names of the fields, or the first question
+    # the column names, or the first question
     begins = text.splitlines()[0].partition(":")[0]
     check_place(file, Kind("a submission", (begins.encode(),)))
     write_text(file, text)
@@ -466,12 +465,12 @@ def audit(
     session: Session,
     as_json: bool,
 ) -> None:
-    """Show what answers owe to the footage, to citations and to letters.
+    """Show how much answers depend on the footage, on citations and on option letters.
 
-    Each run is asked four times more: with its options under other letters, without any footage,
-    without what it cites, and without random stretches of the same lengths. Name the models and
-    limits of the run again; what was asked before is not asked again. One of the runs on each
-    benchmark must be of the method blind, with --no-verify.
+    Each run is repeated four times: with its options under other letters, without any footage,
+    without what it cites, and without random stretches of the same lengths. Give the models and
+    limits of the run again; questions that were asked before are not asked again. One of the runs
+    on each benchmark must use the method blind, with --no-verify.
 
     \b
     Example:
@@ -492,7 +491,7 @@ def audit(
         same = {key: spec[key] for key in ("benchmark", "questions")}
         if unlike := differences({**report.spec, **same}, spec):
             listed = "; ".join(unlike[:4])
-            raise RunError(f"{report.folder}: was run with other settings ({listed})")
+            raise RunError(f"{report.folder} was run with other settings ({listed})")
         check_models(ours, methods.get(report.method).roles)
         say(f"{folder.path}: {len(changed.items) - len(folder.results())} questions")
         return collect(solver, changed, folder, workers=workers, resume=True)

@@ -7,7 +7,6 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -23,7 +22,7 @@ from longtake.cli.options import (
     common,
     question_method_option,
 )
-from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
+from longtake.cli.output import Kind, check_place, emit_json, progress, read_text, say, write_text
 from longtake.errors import ConfigError
 from longtake.footage.protocol import Footage
 from longtake.library import Library
@@ -54,20 +53,24 @@ def extract(
 ) -> None:
     """Extract a table from films: every cell is a value with its citation, or null.
 
-    The schema describes an object, for one row per film, or a list of objects. Its properties are
-    text, numbers, yes or no, or a choice (enum); their descriptions say what to look for, and may
-    be questions. A value that no moment of the film supports is null. A budget is for all cells of
-    a film.
+    The schema describes an object (one row per film) or a list of objects. Its properties are
+    texts, numbers, booleans or choices (enum); their descriptions say what to look for, and may be
+    questions. A value that no moment of the film supports is null. A budget covers all cells of a
+    film.
 
     \b
     Example:
       longtake extract meeting.mp4 --schema decisions.json --out decisions.csv
       longtake extract talks/ --schema talk.json --json
     """
-    schema = read_schema(_read(place))
+    try:
+        described = json.loads(read_text(place))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{place}: malformed JSON ({error})") from error
+    schema = read_schema(described)
     if out is not None:
         if out.suffix.lower() not in (".csv", ".json"):
-            raise ConfigError(f"{out}: name a .csv or .json file")
+            raise ConfigError(f"{out}: --out needs a .csv or .json file")
         check_place(out, TABLE, inputs=(place,))
     if bool(paths) == everywhere:
         raise ConfigError("name films, or pass --library")
@@ -79,7 +82,6 @@ def extract(
     for name, footage in _films(paths, session):
         with show_notes(), session.under_way(), progress(f"reading {name}"):
             tables.append((name, extract_table(footage, schema, session, chosen)))
-    cells, nulls = (sum(getattr(t, n) for _, t in tables) for n in ("cells", "nulls"))
     whole = {
         "schema": schema.output,
         "films": [{**table.plain, "film": name} for name, table in tables],
@@ -92,16 +94,9 @@ def extract(
         emit_json(whole)
     else:
         _show(tables)
-    say(f"{cells} cells, {nulls} of them null: no moment supports a value")
-
-
-def _read(place: Path) -> Any:
-    try:
-        return json.loads(place.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{place}: cannot be read ({error.strerror or error})") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{place}: malformed JSON ({error})") from error
+    cells = sum(table.cells for _, table in tables)
+    nulls = sum(table.nulls for _, table in tables)
+    say(f"{cells} cells, {nulls} of them null because no moment supports a value")
 
 
 def _films(paths: Sequence[Path], session: Session) -> Iterator[tuple[str, Footage]]:
@@ -109,7 +104,7 @@ def _films(paths: Sequence[Path], session: Session) -> Iterator[tuple[str, Foota
         library = Library(settings=session.settings)
         entries = library.entries()
         if not entries:
-            raise ConfigError("the library is empty: longtake library add FOLDER")
+            raise ConfigError("the library is empty; add films: longtake library add FOLDER")
         for entry in entries:
             yield entry.name, library.footage(entry)
     for film in (film for path in paths for film in files_at(path)):
@@ -117,7 +112,7 @@ def _films(paths: Sequence[Path], session: Session) -> Iterator[tuple[str, Foota
 
 
 def as_csv(tables: Sequence[tuple[str, FilmTable]]) -> str:
-    """A line per row: the film, and per column its value, the time and the words behind it."""
+    """A line per row: the film, and for each column the value, its time and its quotation."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [column.name for column in tables[0][1].schema.columns]
@@ -139,10 +134,8 @@ def _show(tables: Sequence[tuple[str, FilmTable]]) -> None:
         click.echo(visible(film))
         for row in table.rows:
             for name, cell in row.items():
-                cited = cell.evidence
+                cited, value = cell.evidence, json.dumps(cell.value, ensure_ascii=False)
                 where = "" if cited is None else f"  [{clock(cited.segment.start)}]"
-                click.echo(
-                    visible(f"  {name}: {json.dumps(cell.value, ensure_ascii=False)}{where}")
-                )
+                click.echo(visible(f"  {name}: {value}{where}"))
             if table.schema.many:
                 click.echo()

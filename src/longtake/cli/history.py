@@ -12,7 +12,7 @@ import click
 from longtake._util import visible
 from longtake._util.timecode import clock
 from longtake.cli.options import COUNT, common
-from longtake.cli.output import bold, emit_json, faint, in_one_line, say
+from longtake.cli.output import bold, counted, emit_json, faint, in_one_line, say
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.runner.history import PastQuestion, forget, history_file, past_questions
@@ -20,7 +20,7 @@ from longtake.runner.history import PastQuestion, forget, history_file, past_que
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[WORDS]...")
-@click.option("--top", type=COUNT, default=20, help="Most questions.")
+@click.option("--top", type=COUNT, default=20, help="Maximum number of questions.")
 @click.option("--show", "number", type=COUNT, metavar="N", help="Show one with its citations.")
 @click.option("--clear", is_flag=True, help="Delete the history.")
 @common
@@ -32,12 +32,12 @@ def history(
     settings: Settings,
     as_json: bool,
 ) -> None:
-    """Show what was asked before.
+    """Show earlier questions and answers, newest first.
 
-    The newest comes first; WORDS limit the list to questions that contain all of them.
+    With WORDS, only questions and answers that contain all of them are shown.
 
-    The history is a file in your cache that only you can read; '--set answers.history=false', or
-    the same in your configuration, keeps nothing.
+    The history is a file in your cache that only you can read. '--set answers.history=false', or
+    the same in your configuration, turns it off.
 
     \b
     Example:
@@ -45,13 +45,13 @@ def history(
       longtake history --show 1
     """
     if clear:
-        click.echo(f"deleted {forget(settings)} questions")
+        click.echo(f"deleted {counted(forget(settings), 'question')}")
         return
-    # numbered from the newest, before anything is left out, so that numbers can be shown
+    # numbered before filtering, so that --show takes the same numbers
     newest = list(enumerate(reversed(past_questions(settings)), start=1))
     if number is not None:
         if number > len(newest):
-            raise ConfigError(f"--show {number}: the history holds {len(newest)} questions")
+            raise ConfigError(f"--show {number}: there are {counted(len(newest), 'question')}")
         newest = [newest[number - 1]]
     chosen = [(place, past) for place, past in newest if _contains(past, words)][:top]
     if as_json:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,16 +16,15 @@ from longtake.cli.jobs import check_workers, index_on, on, only_option, workers_
 from longtake.cli.options import FILM, PATH, common
 from longtake.cli.output import emit_json, progress, say
 from longtake.cluster.backends import BackendAddress
-from longtake.cluster.indexing import FilmIndexResult
 from longtake.config import Settings
-from longtake.errors import LongtakeError, MediaError, RunError
+from longtake.errors import MediaError, RunError
 from longtake.index.film import Film
 from longtake.index.tasks import build_tasks, tasks
 from longtake.methods.lookup.method import prepare
 from longtake.runner.films import open_film, open_store
 
 MEANINGS = "meanings"
-"""What the last step is called; it is no part that can be chosen, because it takes seconds."""
+"""The last step; it takes seconds, so --only cannot choose it."""
 
 
 @click.command()
@@ -49,11 +50,11 @@ def index(
 ) -> int:
     """Index films, so that questions are answered quickly.
 
-    Does the cheap parts first, and shows how far each one is. Stop it at any time: the next
-    run continues from there. An indexed film takes no time. A film that cannot be read is reported,
-    and the others are indexed all the same.
+    Quick parts come first, and the progress of each is shown. Stop it at any time: the next run
+    continues from there, and skips indexed films. A film that cannot be read is reported; the
+    others are indexed all the same.
 
-    With --on, films are indexed side by side.
+    With --on, films are indexed in parallel.
 
     \b
     Example:
@@ -61,59 +62,47 @@ def index(
       longtake index --on processes lectures/*.mkv
     """
     check_workers(where, workers)
+    reports: list[dict[str, Any]] = []
+    failures: list[tuple[Path, str, int]] = []
     if where is not None:
-        films = index_on(where, paths, settings, workers=workers, only=only, subtitles=subtitles)
-        return _conclude(films, settings, as_json)
-    reports = []
-    failures: list[tuple[Path, LongtakeError]] = []
-    for path in paths:
+        for done in index_on(
+            where, paths, settings, workers=workers, only=only, subtitles=subtitles
+        ):
+            if done.failure is not None:
+                failures.append((done.path, done.failure.message, done.failure.exit_code))
+            elif done.opened is not None:
+                facts = {**asdict(done.opened), "seconds": done.seconds}
+                reports.append({"film": str(done.path), **facts})
+        if reports:
+            # after all films, since those in progress must not be removed
+            _evict(settings, reports[-1]["fingerprint"])
+    here = paths if where is None else ()
+    for path in here:
         try:
             with show_notes():
                 film = open_film(path, settings, subtitles=subtitles)
                 reports.append({"film": str(path), **_indexed(film, only)})
         except (MediaError, RunError) as error:
-            say(f"longtake: {error}")
-            failures.append((path, error))
             # the other films may be fine
+            say(f"longtake: {error}")
+            failures.append((path, str(error), error.exit_code))
             continue
-        # only now is it known how much space the film takes
+        # its size is known only now
         _evict(settings, film.fingerprint)
     if as_json:
-        failed = [{"film": str(path), "error": str(error)} for path, error in failures]
+        failed = [{"film": str(path), "error": error} for path, error, _ in failures]
         emit_json({"films": reports, "failed": failed})
-    return failures[0][1].exit_code if failures else 0
+    return failures[0][2] if failures else 0
 
 
 def _evict(settings: Settings, keep: str) -> None:
     for dropped in open_store(settings).evict(keep=keep):
         limit = f"{settings.cache.limit_gb:g} GB"
-        say(f"  dropped {dropped.name} from the cache to stay under {limit}")
-
-
-def _conclude(films: Sequence[FilmIndexResult], settings: Settings, as_json: bool) -> int:
-    """Print what an engine has done, as for one process, and return the exit code."""
-    reports, failed, code = [], [], 0
-    for film in films:
-        if film.failure is not None:
-            failed.append({"film": str(film.path), "error": film.failure.message})
-            code = code or film.failure.exit_code
-        elif film.opened is not None:
-            facts = {"fingerprint": film.opened.fingerprint, "duration": film.opened.duration}
-            layers = list(film.opened.layers)
-            reports.append(
-                {"film": str(film.path), **facts, "seconds": film.seconds, "layers": layers}
-            )
-            # not before all are done: films in progress must not be dropped
-            last = film.opened.fingerprint
-    if reports:
-        _evict(settings, last)
-    if as_json:
-        emit_json({"films": reports, "failed": failed})
-    return code
+        say(f"  removed {dropped.name} from the cache to stay below {limit}")
 
 
 def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
-    """Do what is missing for one film, and return the report on it."""
+    """Index what is missing of a film, and return the report for ``--json``."""
     say(f"{film.path}: {clock(film.duration)}")
     began = time.perf_counter()
     chosen = [task for task in tasks(film) if not only or task.name in only]
@@ -123,7 +112,7 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
     cpu = time.process_time()
     took = build_tasks(film, missing, lambda task: progress(task.name))
     if missing and not only:
-        # the first question would wait for the meanings of what is said and shown
+        # otherwise the first question would wait for it
         started = time.perf_counter()
         with progress(MEANINGS):
             prepare(film)

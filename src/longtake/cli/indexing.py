@@ -16,11 +16,11 @@ from longtake.tracing.sinks import NoteSink
 from longtake.video.container import films_in
 
 LONG = 300.0
-"""Seconds of film from which reading all of it takes too long for a first answer."""
+"""Seconds; indexing a longer film takes too long for a first answer."""
 
 
 def is_unread(film: Film) -> bool:
-    """Whether a film is long, and what is said and shown in it is not all known."""
+    """Whether a film is long and its speech or on-screen text is not completely indexed."""
     if film.duration < LONG:
         return False
     known = covered(film)
@@ -29,20 +29,17 @@ def is_unread(film: Film) -> bool:
 
 @contextmanager
 def show_notes() -> Iterator[None]:
-    """Print notes: a damaged file, or another process that is indexing the same film.
-
-    For work outside a run; a run shows its notes itself.
-    """
+    """Print notes, for example about a damaged file, for work outside a run."""
     with Stream(NoteSink(say)).active():
         yield
 
 
 def say_languages(film: Film, text: str) -> None:
-    """Say that a question is not in the language of the film, if that is so: words hardly match."""
+    """Warn if a question is in another language than the film, since few words will match."""
     asked = language_of(text)
     spoken = language_of(" ".join(line.text for line in film.known_lines()[0][:50]))
     if asked and spoken and asked != spoken:
-        say(f"you ask in {asked}, and what is said in the film is {spoken}: ask in {spoken}")
+        say(f"the question is in {asked} and the film in {spoken}: ask in {spoken}")
 
 
 def files_at(path: Path) -> list[Path]:
@@ -56,9 +53,8 @@ def files_at(path: Path) -> list[Path]:
 
 
 def look_through(film: Film) -> None:
-    """Index the pictures of a film, and say if its speech will be missing."""
+    """Index the pictures of a film, and warn if its speech cannot be used."""
     with show_notes(), progress("indexing the film's pictures") as advance:
         film.pictures.build(film.pictures.layers(), advance)
-    # answers may be worse for it, so the user should know
     if film.words.unheard:
         say(film.words.speech_note)

@@ -78,7 +78,7 @@ def _keyframe_seconds(video: Video) -> float:
 def _facts(film: Film) -> dict[str, object]:
     video = film.video
     stream = dataclasses.asdict(video.info)
-    # free text by whoever made the file
+    # arbitrary text, written by whoever made the file
     del stream["metadata"]
     return {
         "film": str(film.path),

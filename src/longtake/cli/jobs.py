@@ -12,7 +12,7 @@ import click
 from longtake._util.process_pool import WorkerPool
 from longtake._util.timecode import clock
 from longtake.cli.options import COUNT
-from longtake.cli.output import progress, say
+from longtake.cli.output import counted, progress, say
 from longtake.cluster.backends import BackendAddress, parse_backend
 from longtake.cluster.evaluation import ClusterRun, cost_of
 from longtake.cluster.indexing import FilmIndexResult, FilmTask, for_workers, index_films
@@ -41,18 +41,18 @@ spend_option = click.option(
     "--max-spend",
     type=click.FloatRange(0, min_open=True),
     metavar="USD",
-    help="With --on: ask no further question once the run has cost this much.",
+    help="With --on: ask no further questions once the run has cost this much.",
 )
 
 
 def check_workers(where: BackendAddress | None, workers: int | None) -> None:
-    """Reject ``--workers`` without an engine, where it would have no effect."""
+    """Reject ``--workers`` without ``--on``, where it would have no effect."""
     if where is None and workers is not None:
-        raise ConfigError("--workers needs an engine; add --on processes")
+        raise ConfigError("--workers needs --on; add --on processes")
 
 
 def given_workers() -> int | None:
-    """``--workers`` if it was given: its default is meant for this machine."""
+    """``--workers`` if it was given; its default is meant for this machine only."""
     context = click.get_current_context()
     given = context.get_parameter_source("workers") != click.core.ParameterSource.DEFAULT
     return context.params["workers"] if given else None
@@ -65,13 +65,13 @@ def asking_on(
     max_cost: float | None = None,
     earlier: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[ClusterRun | None]:
-    """What asks questions on an engine; ``None`` without ``--on``.
+    """Yield what asks questions on an engine, or ``None`` without ``--on``.
 
-    The results of ``earlier`` runs count towards ``max_cost``, the whole run's cost limit.
+    The costs of ``earlier`` results count towards ``max_cost``, the limit of the whole run.
     """
     if where is None:
         if max_cost is not None:
-            raise ConfigError("--max-spend needs an engine; add --on processes")
+            raise ConfigError("--max-spend needs --on; add --on processes")
         yield None
         return
     spent = sum(map(cost_of, (earlier or {}).values()), 0.0)
@@ -88,16 +88,16 @@ def index_on(
     only: Sequence[str] = (),
     subtitles: Path | None = None,
 ) -> list[FilmIndexResult]:
-    """Index films on an engine; says how each of them ended."""
+    """Index films on an engine, and print the outcome of each."""
     settings = for_workers(settings, where.threads(workers))
     given = None if subtitles is None else subtitles.absolute()
-    # a film that is named twice is indexed once
+    # a film that is given twice is indexed once
     unique = dict.fromkeys(path.absolute() for path in paths)
     tasks = [FilmTask(path, given, tuple(only), settings) for path in unique]
     films = []
     with (
         where.open(workers) as engine,
-        progress(f"indexing {len(tasks)} films") as advance,
+        progress(f"indexing {counted(len(tasks), 'film')}") as advance,
         WorkerPool[FilmTask](engine) as pool,
     ):
         for film in index_films(pool, tasks, say, advance):
@@ -109,7 +109,7 @@ def index_on(
 def _announce(film: FilmIndexResult) -> None:
     if film.failure is not None:
         text = film.failure.message
-        # most messages of ours begin with the path
+        # most messages begin with the path
         named = text if text.startswith(str(film.path)) else f"{film.path}: {text}"
         say(f"longtake: {named}")
     elif film.opened is not None:

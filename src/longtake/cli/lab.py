@@ -39,7 +39,7 @@ from longtake.runner.session import Session
 from longtake.types import GIVEN
 
 MINUTES = click.IntRange(1, 255)
-"""Lengths that the frame code can hold."""
+"""Lengths that fit into the code that each frame shows."""
 
 
 @click.command("run")
@@ -77,11 +77,11 @@ def run_command(
     session: Session,
     as_json: bool,
 ) -> None:
-    """Measure a method on worlds with known truth, against as many uniform frames.
+    """Measure a method on worlds with known truth, against uniform sampling of as many frames.
 
     Without --model the profile's simulated model fills all roles; with --model ROLE=NAME it fills
-    the others. The seconds are the time per question, which is the critical path if the model
-    sleeps (lab/…,latency=0.5,sleep=1).
+    the others. If the model sleeps (lab/…,latency=0.5,sleep=1), the seconds per question are those
+    of the critical path.
 
     Exit code 4: every question failed.
 
@@ -97,7 +97,7 @@ def run_command(
     made = lab_experiment(
         seeds, minutes, questions, noise=noise, films=encoded, opened_with=session.settings
     )
-    # unknown names and missing films are rejected before anything runs
+    # rejects unknown names and missing films before anything runs
     experiment.check(solver, made, all_films=encoded is not None)
     check_models(session, roles_of((method, BASELINE)), here=where is None)
     with asking_on(where) as ask_all:
@@ -122,12 +122,11 @@ def run_command(
     if citations is not None:
         for name, value in citations.figures().items():
             click.echo(f"  {name:<40}{value:.2f}")
-    ended = scored.counts
-    for given in GIVEN:
-        del ended[given]
-    if ended:
-        listed = [f"{count} {status}" for status, count in sorted(ended.items())]
-        click.echo("not answered: " + ", ".join(listed))
+    failed = sorted(
+        (status, count) for status, count in scored.counts.items() if status not in GIVEN
+    )
+    if failed:
+        click.echo("not answered: " + ", ".join(f"{count} {status}" for status, count in failed))
     for line in list_errors(scored.errors):
         click.echo(visible(f"  {line}"))
 
@@ -157,15 +156,15 @@ def lab() -> None:
     required=True,
     help="Folder for film.mp4, film.srt, script.json, questions.json.",
 )
-@number("--questions", "count", default=60, help="Most questions.")
+@number("--questions", "count", default=60, help="Maximum number of questions.")
 @click.option("--no-code", is_flag=True, hidden=True)
 @as_json
 @debug
 def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json: bool) -> None:
     """Make a film with its subtitles, script and questions.
 
-    The same seed and length give the same world, byte for byte except for the video encoder's
-    version.
+    The same seed and length always give the same world; the video file also depends on the version
+    of the encoder.
 
     \b
     Example:
@@ -189,7 +188,7 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
     "--world",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="Know this world only (only its script.json is read).  [default: every world]",
+    help="Answer only about this world; only its script.json is read.  [default: every world]",
 )
 @click.option(
     "--model",
@@ -227,14 +226,14 @@ def serve(
         script = read_script(world)
         model = replace(model, world=(script.seed, script.minutes))
     with serving(SimulatedService(model, latency, fail_rate).app(), port) as url:
-        # the first line of output is what --model takes
+        # the first line of output is the value for --model
         address = f"{url}#{model.name}"
         if as_json:
             emit_json({"url": url, "model": address})
         else:
             click.echo(address)
         say("serving; press Ctrl-C to stop")
-        # the server runs in threads; this one waits for Ctrl-C
+        # the server runs in other threads
         threading.Event().wait()
 
 

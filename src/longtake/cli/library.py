@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from longtake.cli.options import (
 )
 from longtake.cli.output import (
     bold,
+    counted,
     emit_json,
     human_bytes,
     human_seconds,
@@ -61,7 +63,7 @@ from longtake.library import (
     LibraryAnswer,
     ask_library,
 )
-from longtake.library.add import SurveyedFile, rebuild, watch
+from longtake.library.add import State, SurveyedFile, rebuild, watch
 from longtake.library.ask import TRIES
 from longtake.library.collection import problems
 from longtake.library.collection import status as state_of
@@ -78,7 +80,7 @@ where_option = click.option(
     default="",
     show_default=False,
     metavar="FILTER",
-    help='Only these films, as in "tag=lecture and year>=2025"; fields: tag, name, path, place, '
+    help='Only these films, such as "tag=lecture and year>=2025"; fields: tag, name, path, place, '
     "date, year, minutes.",
 )
 
@@ -109,8 +111,8 @@ def entry_data(entry: Entry) -> dict[str, Any]:
 @click.command()
 @click.argument("text")
 @where_option
-@click.option("--top", type=COUNT, default=10, help="Most films.")
-@click.option("--moments", type=COUNT, default=3, help="Most moments per film.")
+@click.option("--top", type=COUNT, default=10, help="Maximum number of films.")
+@click.option("--moments", type=COUNT, default=3, help="Maximum number of moments per film.")
 @library_option
 @common
 def search(
@@ -122,9 +124,9 @@ def search(
     settings: Settings,
     as_json: bool,
 ) -> None:
-    """Find moments in all films by words: said, shown, described, or seen in the picture.
+    """Find moments in all films by words: in speech, on-screen text, descriptions and pictures.
 
-    Results are grouped by film. A star marks moments that a source is sure of.
+    Results are grouped by film. A star marks confident hits.
 
     \b
     Example:
@@ -132,14 +134,11 @@ def search(
     """
     result = Library(folder, settings).search(text, where=where, films=top, moments=moments)
     if as_json:
-        films = [
-            {
-                **entry_data(hits.entry),
-                "score": hits.score,
-                "moments": [plain_hit(moment) for moment in hits.moments],
-            }
-            for hits in result.films
-        ]
+        films = []
+        for hits in result.films:
+            moments_found = [plain_hit(moment) for moment in hits.moments]
+            row = {**entry_data(hits.entry), "score": hits.score, "moments": moments_found}
+            films.append(row)
         emit_json({"text": text, "searched": result.searched, "films": films})
         return
     for hits in result.films:
@@ -149,8 +148,8 @@ def search(
             line = f"  {star} [{clock(moment.time)}]  {sources}  {moment.words}"
             click.echo(visible(line.rstrip()))
     if not result.sure:
-        say("nothing found with confidence")
-    say(f"{result.searched} films searched")
+        say("nothing was found with confidence")
+    say(f"{counted(result.searched, 'film')} searched")
 
 
 @click.command()
@@ -162,7 +161,7 @@ def search(
     "tries",
     type=COUNT,
     default=TRIES,
-    help="Most films that are asked for a single answer.",
+    help="Maximum number of films that are asked for a single answer.",
 )
 @quiet_option
 @verbose_option
@@ -186,9 +185,9 @@ def ask(
 ) -> int:
     """Ask all films a question; get an answer that cites films and times.
 
-    Films are chosen by a search and by a model that reads what is known about them; the method then
-    looks at the likely ones in turn, under one budget, until one supports an answer. A question for
-    every occurrence ("list every time …", "which films …") goes over all candidates.
+    A search and a model that reads its results choose likely films. The method then asks them in
+    turn, under one budget, until one supports an answer. A question for every occurrence ("list
+    every time …", "which films …") is put to all candidates.
 
     Exit code 0: answered; 3: in no film, or the budget ran out.
 
@@ -198,7 +197,7 @@ def ask(
       longtake library ask "Which films show a lighthouse?" --where "year>=2024"
     """
     if subtitles is not None:
-        raise ConfigError("--subtitles is for one film; put the file beside its film")
+        raise ConfigError("--subtitles is for one film; put the file beside the film instead")
     parsed = read_question(question, options, asked_as)
     method = method or session.assignment.default_method
     check_models(session, tuple(dict.fromkeys((*methods.get(method).roles, "llm"))))
@@ -221,8 +220,9 @@ def ask(
         click.echo(wrapped(answer.reason, indent="  "))
     for number, cited in enumerate(result.cited, start=1):
         click.echo(citation(number, cited.evidence, str(cited)))
-    looked = f"{len(result.films)} looked at, {result.candidates} candidates"
-    click.echo(f"  {result.searched} films searched, {looked}; {spent(result.usage)}")
+    searched = f"{counted(result.searched, 'film')} searched, {len(result.films)} looked at"
+    candidates = counted(result.candidates, "candidate")
+    click.echo(f"  {searched}, {candidates}; {spent(result.usage)}")
     return exit_code(answer)
 
 
@@ -258,9 +258,9 @@ def library() -> None:
 
 @library.command()
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for all; repeatable.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the films; repeatable.")
 @only_option
-@click.option("--watch", "watching", is_flag=True, help="Go on and add films as they appear.")
+@click.option("--watch", "watching", is_flag=True, help="Keep adding films as they appear.")
 @on
 @workers_option
 @library_option
@@ -278,11 +278,11 @@ def add(
 ) -> int:
     """Add films, and all films below folders.
 
-    Films are recognised by their content: a file that was moved or renamed keeps its index, a
-    changed one is indexed again. Cheap parts come first over the whole folder, so it can be
+    Films are recognised by their content: a file that was moved or renamed keeps its index, and a
+    changed one is indexed again. Quick parts come first for the whole folder, so that it can be
     searched by subtitles within seconds. Stop it at any time: the next run continues from there.
 
-    With --on all films are indexed side by side first, and then entered.
+    With --on, all films are indexed in parallel first, and then added.
 
     \b
     Example:
@@ -292,7 +292,7 @@ def add(
     check_workers(where, workers)
     chosen = Library(folder, settings)
     for path in paths:
-        # a mistake now; later it is a drive that may come back
+        # only now: with --watch, a drive may be disconnected for a while
         if not path.exists():
             raise MediaError(path, "not_found", "no such file or folder")
 
@@ -334,23 +334,26 @@ def _surveyed(outcome: SurveyedFile | MediaError) -> None:
 
 
 def _announce_job(at: AddProgress) -> Advance:
-    """Announce jobs: each on a terminal, some of them elsewhere."""
     left = "" if at.left is None else f", {human_seconds(at.left)} left"
     if worth_a_line(at.job - 1, at.jobs - at.job):
         say(f"[{at.job}/{at.jobs}{left}] {at.part}: {at.film.name}")
     return ignore
 
 
+STATES: tuple[State, ...] = ("new", "changed", "moved", "copy", "known")
+
+
 def _summed(report: AddReport) -> None:
-    counts = {state: report.count(state) for state in ("new", "changed", "moved", "copy", "known")}
-    states = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    say(
-        f"{len(report.surveyed)} films ({states or 'none'}), {len(set(report.indexed))} indexed now"
-    )
+    counts = Counter(each.state for each in report.surveyed)
+    named = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    states = f" ({named})" if named else ""
+    say(f"{counted(len(report.surveyed), 'film')}{states}, {len(set(report.indexed))} indexed now")
     for path, error in report.failed:
-        say(f"  {path}: {error}")
+        # most messages begin with the path
+        say(f"  {error}" if error.startswith(str(path)) else f"  {path}: {error}")
     if report.dropped:
-        say(f"  layers of {len(report.dropped)} films were dropped to stay below cache.limit_gb")
+        films = counted(len(report.dropped), "film")
+        say(f"  removed data of {films} from the cache to stay below cache.limit_gb")
 
 
 @library.command("list")
@@ -373,14 +376,14 @@ def list_command(where: str, folder: Path | None, settings: Settings, as_json: b
         tags = f"  {' '.join('#' + tag for tag in entry.tags)}" if entry.tags else ""
         line = f"{entry.fingerprint[:8]}  {clock(entry.duration)}  {entry.date:<10}  {entry.name}"
         click.echo(visible(f"{line}{tags}{gone}"))
-    say(f"{len(entries)} films")
+    say(counted(len(entries), "film"))
 
 
 @library.command()
 @library_option
 @common
 def status(folder: Path | None, settings: Settings, as_json: bool) -> None:
-    """Show how many films there are, and what is missing.
+    """Show the number of films, the size of the index, and what is incomplete.
 
     \b
     Example:
@@ -409,9 +412,9 @@ def status(folder: Path | None, settings: Settings, as_json: bool) -> None:
 @library_option
 @common
 def remove(names: tuple[str, ...], folder: Path | None, settings: Settings, as_json: bool) -> None:
-    """Take films out of the library, by path, name or fingerprint.
+    """Remove films from the library, by path, name or fingerprint.
 
-    Their files stay, and so does what was derived from them: 'longtake cache clear' deletes that.
+    Their files stay, and so do the data derived from them, which 'longtake cache clear' deletes.
 
     \b
     Example:
@@ -428,17 +431,17 @@ def remove(names: tuple[str, ...], folder: Path | None, settings: Settings, as_j
     if as_json:
         emit_json({"removed": [entry_data(entry) for entry in gone.values()]})
     else:
-        click.echo(f"removed {len(gone)} films")
+        click.echo(f"removed {counted(len(gone), 'film')}")
 
 
 @library.command()
-@click.option("--rebuild", "again", is_flag=True, help="Repair it from what is there.")
+@click.option("--rebuild", "again", is_flag=True, help="Repair the library.")
 @library_option
 @common
 def doctor(again: bool, folder: Path | None, settings: Settings, as_json: bool) -> int:
     """Check the library; --rebuild repairs it.
 
-    --rebuild makes the index again from what was derived from the films, and the catalogue too if
+    --rebuild creates the index anew from the data derived from the films, and also the catalogue if
     it is damaged. Films stay as they are. Exit code 2: something is wrong.
 
     \b
@@ -457,7 +460,7 @@ def doctor(again: bool, folder: Path | None, settings: Settings, as_json: bool) 
     else:
         for problem in listed:
             click.echo(visible(f"{problem.what}\n  → {problem.remedy}"))
-        say("nothing is wrong" if not listed else f"{len(listed)} problems")
+        say(counted(len(listed), "problem") if listed else "nothing is wrong")
     return 2 if listed else 0
 
 

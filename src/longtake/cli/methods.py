@@ -20,7 +20,7 @@ from longtake.runner.session import Session
 from longtake.types import Question
 
 EXAMPLE = Question("Which of these happens in the film?", ("one", "another", "a third", "a fourth"))
-"""The question whose bounds are shown."""
+"""The question for which bounds are shown."""
 
 
 @click.command()
@@ -47,7 +47,7 @@ def methods(name: str | None, settings: Settings, as_json: bool) -> None:
 
 def _facts(name: str, settings: Settings) -> dict[str, Any]:
     kind = registered.get(name)
-    # without a model named, the defaults are shown and not what suits the built-in one
+    # shows the defaults rather than what suits the built-in model
     fields = {"preset": FULL, **settings.methods.get(name, {})}
     method = Session(settings).with_fields(name, fields).method(name)
     # bounds depend on the length of the film and on the question
@@ -74,11 +74,11 @@ def _show(fact: dict[str, Any]) -> None:
     click.echo(f"paper   {fact['paper']}")
     click.echo(f"roles   {', '.join(fact['roles'])}")
     click.echo(f"presets {', '.join(fact['presets']) or 'none'}")
-    bounds = fact["bounds"]
     cost = "unknown: the method has no bounds"
-    if bounds is not None:
-        most = f"{bounds['calls']} calls and {bounds['frames']} pictures"
-        cost = f"at most {most} for an hour of film"
+    if bounds := fact["bounds"]:
+        cost = (
+            f"at most {bounds['calls']} calls and {bounds['frames']} pictures for an hour of film"
+        )
     click.echo(f"cost    {cost}")
     # --set accepts registered methods only, not addresses
     name = fact["name"]
@@ -94,7 +94,7 @@ def _show(fact: dict[str, Any]) -> None:
 def field_notes(kind: type[Any]) -> dict[str, str]:
     """The docstrings under the fields of a dataclass.
 
-    Python does not keep them, so they are read from the source.
+    They are read from the source, since Python does not keep them.
     """
     tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
     body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []

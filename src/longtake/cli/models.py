@@ -49,10 +49,10 @@ def models() -> None:
 @models.command("list")
 @common
 def list_models(settings: Settings, as_json: bool) -> None:
-    """List the models that --model accepts, those that can be used now first.
+    """List the models that --model accepts, usable ones first.
 
     Names that end in … stand for all models of a vendor or server: 'gpt-…' is any model of OpenAI,
-    'ollama/…' any that Ollama serves. Nothing is sent to find out.
+    'ollama/…' any that Ollama serves. No request is sent to find out.
 
     \b
     Example:
@@ -66,14 +66,15 @@ def list_models(settings: Settings, as_json: bool) -> None:
         return
     for heading, usable in (("can be used now", True), ("need something first", False)):
         listed = [row for row in rows if row["usable"] is usable]
-        width = max((len(row["name"]) for row in listed), default=0)
         if listed:
             click.echo(f"{heading}:")
+        name_width, where_width = (max(len(row[key]) for row in rows) for key in ("name", "where"))
         for row in listed:
-            click.echo(f"  {row['name']:{width}}  {row['where']:26}  {row['state']}".rstrip())
+            line = f"  {row['name']:{name_width}}  {row['where']:{where_width}}  {row['state']}"
+            click.echo(line.rstrip())
     click.echo("any compatible server:\n  http://HOST/v1#MODEL")
     chosen = ", ".join(ModelAssignment().by_default(settings).models)
-    say(f"used unless --model names another: {chosen or 'the built-in models'}")
+    say(f"used without --model: {chosen or 'the built-in models'}")
 
 
 @models.command()
@@ -83,7 +84,7 @@ def list_models(settings: Settings, as_json: bool) -> None:
 def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
     """Ask a model a few short questions and report what it can do.
 
-    How the server is best asked is remembered.
+    The kind of request that works best is remembered.
 
     \b
     Example:
@@ -91,7 +92,7 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
     """
     catalogue = ModelCatalog(settings, offline=offline)
     chat = probed_chat(catalogue, name)
-    # pictures leave this machine only after the host is named
+    # before any picture leaves this machine
     if host := catalogue.host(name):
         click.echo(f"asking {host}", err=True)
     with progress(f"asking {name}"):
@@ -100,7 +101,7 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
         emit_json(dataclasses.asdict(report))
     else:
         show_report(report)
-    # the report is printed first; the error only sets the exit code
+    # after the report, for the exit code
     if not report.reachable:
         raise ModelError(name, "unavailable", report.problem.removeprefix(f"{name}: "))
 
@@ -108,7 +109,7 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
 @models.command()
 @click.argument("name")
 @click.option("--model", "file", metavar="FILE", help="With hub:…: the GGUF file to download.")
-@click.option("--mmproj", metavar="FILE", help="With hub:…: its projector, by which it sees.")
+@click.option("--mmproj", metavar="FILE", help="With hub:…: the projector of a model that sees.")
 @click.option(
     "--from",
     "source",
@@ -126,10 +127,10 @@ def pull(
 ) -> None:
     """Download a model: 'vision', 'text', a name of 'models list', an encoder, or Whisper.
 
-    'vision' is a model that sees and 'text' one that reads, each by this machine's memory.
+    'vision' is a model that sees and 'text' one that reads, chosen by this machine's memory.
     'hub:OWNER/REPO[@REVISION]' with --model and --mmproj is any other pair of GGUF files. Files
-    come from the model hub, or the mirror in $HF_ENDPOINT, and are kept only if their hash is the
-    one that the hub states. An interrupted download resumes.
+    come from the model hub or the mirror in $HF_ENDPOINT, and their hashes are checked. An
+    interrupted download resumes.
 
     \b
     Example:
@@ -141,7 +142,7 @@ def pull(
     if name.startswith(HUB):
         path = _pull(_pair(name, file, mmproj), settings, source)
         place = config.user_config_file()
-        say(f'to use it, write into {place}:\n[models.mine]\nbackend = "local"')
+        say(f'to use it, add to {place}:\n[models.mine]\nbackend = "local"')
         for key, each in (("file", file), ("mmproj", mmproj)):
             if each:
                 say(f"{key} = {json.dumps(str(path / each))}")
@@ -178,7 +179,7 @@ def _pair(name: str, file: str | None, mmproj: str | None) -> HubFiles:
     files = tuple(filter(None, (mmproj, file)))
     # they become paths below the cache folder
     if any(each.startswith("/") or ".." in each.split("/") for each in files):
-        raise ConfigError(f"{name}: --model and --mmproj are files of the repository")
+        raise ConfigError(f"{name}: --model and --mmproj must be files of the repository")
     return HubFiles(repo.replace("/", "--"), repo, revision or "main", files)
 
 
@@ -205,7 +206,7 @@ def _row(catalogue: ModelCatalog, name: str) -> dict[str, Any]:
 
 
 def _missing(catalogue: ModelCatalog, name: str) -> str:
-    """What a model lacks before it can be asked; empty: nothing."""
+    """What has to be done before a model can be used; empty if nothing."""
     needed = [name, *catalogue.backend(name).needs(catalogue.opening(name))]
     for each in needed:
         if isinstance(catalogue.entry(each), LocalEntry) and not catalogue.file(each).is_file():
@@ -222,11 +223,11 @@ def _missing(catalogue: ModelCatalog, name: str) -> str:
 
 
 def _preset_row(preset: Preset) -> dict[str, Any]:
-    """The models of a vendor or server, which are not listed one by one without asking it."""
+    """A row for all models of a vendor or server; listing them would require a request."""
     if preset.is_server:
         usable = is_listening(preset.port)
         where = f"this machine, port {preset.port}"
-        state = f"{preset.label} answers" if usable else f"{preset.label}: nothing answers"
+        state = f"{preset.label} is running" if usable else f"{preset.label} is not running"
     else:
         usable = bool(os.environ.get(preset.key_env))
         where = urlsplit(preset.base_url).hostname or ""

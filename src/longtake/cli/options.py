@@ -1,4 +1,4 @@
-"""Options that several commands share, among them those that make up a session and a question."""
+"""Options that several commands share, and how they become settings, sessions and questions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args
 import click
 
 from longtake import config, registry
+from longtake._util.timecode import parse_range
 from longtake.cli.output import say
 from longtake.config.entries import BUILTIN_MODELS, PRESETS
 from longtake.errors import ConfigError, check_limit
@@ -34,12 +35,12 @@ COUNT = click.IntRange(min=1)
 
 
 class _Path(click.Path):
-    """A file or folder; where a film is asked for, also the address of one."""
+    """A file or folder; for films, also a URL."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path:
         if isinstance(value, str) and "://" in value:
             if self is not FILM:
-                self.fail("only files on this machine can be named here", param, ctx)
+                self.fail("only files on this machine can be named here, not URLs", param, ctx)
             return remote.film_path(value)
         return Path(os.fsdecode(super().convert(value, param, ctx)))
 
@@ -53,13 +54,13 @@ film_path = click.argument("path", type=FILM, metavar="FILM")
 as_json = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
 )
-# hidden options: longtake --help names them once, and docs/configuration.md tells what they do
+# hidden, since longtake --help lists it once for all commands
 debug = click.option("--debug", is_flag=True, expose_value=False, hidden=True)
 quiet_option = click.option(
     "--quiet", "-q", is_flag=True, help="Print only the answer and its citations."
 )
 verbose_option = click.option(
-    "--verbose", "-v", is_flag=True, help="Show everything that the method does."
+    "--verbose", "-v", is_flag=True, help="Show every step of the method."
 )
 retry_errors = click.option("--retry-errors", is_flag=True, help="Retry questions that failed.")
 ablation_option = click.option(
@@ -77,7 +78,7 @@ def number(
     help: str | None = None,  # noqa: A002
     hidden: bool = False,
 ) -> Callable[[F], F]:
-    """An option with a number whose default is shown."""
+    """An option that takes a number."""
     return click.option(*names, type=kind, default=default, help=help, hidden=hidden)
 
 
@@ -101,15 +102,16 @@ def common(command: F) -> F:
             config=config_file,
             assignments=assignments,
             trust_working_folder=trust_config,
-            # a method's section has its own name, so the names must be known
+            # a section may be named after any registered method
             method_names=registry.methods.names(),
         )
         return command(*args, settings=settings, **rest)
 
-    return add_options(with_settings, [as_json, *_SETTINGS, debug])  # type: ignore[return-value]
+    return add_options(with_settings, _COMMON_OPTIONS)  # type: ignore[return-value]
 
 
-_SETTINGS = [
+_COMMON_OPTIONS = [
+    as_json,
     click.option("--config", "config_file", type=PATH, hidden=True),
     click.option(
         "--set",
@@ -119,6 +121,7 @@ _SETTINGS = [
         help="A setting, such as media.workers=2; repeatable.",
     ),
     click.option("--trust-config", is_flag=True, hidden=True),
+    debug,
 ]
 
 
@@ -155,13 +158,21 @@ benchmark_parts = click.option(
 )
 
 
+within_option = click.option(
+    "--within",
+    metavar="START-END",
+    callback=lambda _context, _option, text: None if text is None else parse_range(text),
+    help="Only this part, such as 00:10:00-00:20:00.",
+)
+
+
 def _complete_methods(_context: Any, _option: Any, typed: str) -> list[str]:
-    """Names of methods that begin with what is typed."""
+    """Complete the name of a method."""
     return [name for name in registry.methods.names() if name.startswith(typed)]
 
 
 def _complete_models(_context: Any, _option: Any, typed: str) -> list[str]:
-    """Built-in models, and how the names of others begin."""
+    """Complete the name of a built-in model, or the prefix of a vendor's models."""
     names = [*BUILTIN_MODELS, *(preset.begins for preset in PRESETS), "lab/acuity=0.8"]
     return [name for name in names if name.startswith(typed)]
 
@@ -192,7 +203,7 @@ _QUESTION_OPTIONS = [
         "asked_as",
         type=click.Choice(get_args(QuestionKind)),
         metavar="KIND",
-        help=f"What is asked for: {', '.join(get_args(QuestionKind))}; unset: the words tell.",
+        help=f"Kind of question: {', '.join(get_args(QuestionKind))}.  [default: by its words]",
     ),
     click.option("--subtitles", type=PATH, metavar="FILE", help="SRT, VTT, ASS or JSON."),
 ]
@@ -203,16 +214,20 @@ _LIMITS = {
         "--max-seconds",
         type=float,
         metavar="N",
-        help="After this long, stop with the best answer so far.",
+        help="Stop after this time with the best answer so far.",
     ),
-    "cost": click.option("--max-cost", type=float, metavar="USD", help="Most cost per question."),
-    "tokens": click.option("--max-tokens", type=int, metavar="N", help="Most tokens, in and out."),
+    "cost": click.option(
+        "--max-cost", type=float, metavar="USD", help="Maximum cost per question."
+    ),
+    "tokens": click.option(
+        "--max-tokens", type=int, metavar="N", help="Maximum number of tokens, in and out."
+    ),
     "frames": click.option(
-        "--max-frames", type=int, metavar="N", help="Most pictures shown to models."
+        "--max-frames", type=int, metavar="N", help="Maximum number of pictures shown to models."
     ),
-    "calls": click.option("--max-calls", type=int, metavar="N", help="Most calls."),
+    "calls": click.option("--max-calls", type=int, metavar="N", help="Maximum number of calls."),
 }
-"""Options for the limits of a budget, by the name of the limit."""
+"""Options that limit the budget, by the name of the limit."""
 
 
 _SESSION_OPTIONS = [
@@ -226,7 +241,7 @@ _SESSION_OPTIONS = [
     ),
     click.option("--team", type=PATH, metavar="FILE", help="A team file, for team methods."),
     click.option(
-        "--prompts", type=PATH, metavar="DIR", help="A folder of prompts that replace ours."
+        "--prompts", type=PATH, metavar="DIR", help="A folder of prompts that replace shipped ones."
     ),
     *_LIMITS.values(),
     click.option("--seed", type=int, default=0, help="For methods that sample frames at random."),
@@ -241,7 +256,7 @@ _SESSION_OPTIONS = [
         "--min-confidence",
         type=click.FloatRange(0, 1),
         metavar="P",
-        help="Withhold answers whose probability is below this or not known.",
+        help="Withhold answers whose probability is lower or unknown.",
     ),
 ]
 
@@ -271,10 +286,10 @@ def session_options(command: F) -> F:
         **rest: Any,
     ) -> Any:
         check_offline(offline, rest.get("path"), *rest.get("paths", ()))
-        limits = _given({name: rest.pop(f"max_{name}") for name in _LIMITS})
+        limits = _without_none({name: rest.pop(f"max_{name}") for name in _LIMITS})
         for name, limit in limits.items():
             check_limit(f"--max-{name}", limit)
-        checks = _given({"verify": verify, "min_confidence": min_confidence})
+        checks = _without_none({"verify": verify, "min_confidence": min_confidence})
         settings = rest.pop("settings")
         settings = replace(
             settings,
@@ -288,14 +303,14 @@ def session_options(command: F) -> F:
 
 
 def check_offline(offline: bool, *paths: Path | None) -> None:
-    """Raise if a film is read from another machine although that is forbidden."""
+    """Reject films on other machines if ``offline`` is set."""
     for path in paths:
         if offline and isinstance(path, remote.RemotePath):
-            raise ConfigError(f"{path} is on another machine, and --offline forbids to read it")
+            raise ConfigError(f"{path} is on another machine, and --offline forbids reading it")
 
 
 def answering_options(command: F) -> F:
-    """Like :func:`session_options`, with the configured model where none is named.
+    """Like :func:`session_options`, but without ``--model`` the configured model answers.
 
     Measurements use :func:`session_options`: they must not depend on the user's configuration.
     """
@@ -308,14 +323,14 @@ def answering_options(command: F) -> F:
     return session_options(with_model)  # type: ignore[return-value]
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
+def _without_none(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
 def read_question(
     text: str, options: tuple[str, ...], asked_as: QuestionKind | None = None
 ) -> Question:
-    """Return the question; errors are ones that a user can act on."""
+    """Return the question; raise :class:`ConfigError` if it is invalid."""
     try:
         "".join((text, *options)).encode()
     except UnicodeEncodeError as error:
@@ -327,10 +342,10 @@ def read_question(
 
 
 def check_models(session: Session, roles: tuple[str, ...], *, here: bool = True) -> None:
-    """Reject models that cannot be asked, and say where pictures and words will be sent.
+    """Reject models that cannot be used, and print the hosts that data will be sent to.
 
-    Called before a film is looked through, which can take long. Unless they are asked ``here``,
-    keys and weights are needed on other machines alone.
+    Called before a film is indexed, which can take long. Unless models run ``here``, keys and
+    weights are only needed on other machines.
     """
     if here:
         session.check_models(roles)

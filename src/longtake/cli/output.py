@@ -40,12 +40,12 @@ def emit_json(data: Mapping[str, Any], *, indent: int | None = 2) -> None:
 def emit_line(data: Mapping[str, Any]) -> None:
     """Print one JSON object in one line, for JSON Lines."""
     emit_json(data, indent=None)
-    # whoever reads the other end of a pipe wants each answer as soon as it is there
+    # the reader of a pipe gets each answer at once
     sys.stdout.flush()
 
 
 def _escaped(text: str) -> str:
-    """Escape characters that a terminal obeys instead of showing, such as U+202E."""
+    """Escape control characters for terminals, such as U+202E."""
     escapes = {}
     for character in set(text):
         if not character.isprintable() and character != "\n":
@@ -54,10 +54,9 @@ def _escaped(text: str) -> str:
 
 
 def _valid(value: Any) -> Any:
-    """Replace what JSON cannot hold.
+    """Replace values that JSON cannot hold.
 
-    A number that is not finite becomes null; a byte of a file name that is not valid UTF-8 becomes
-    U+FFFD.
+    Infinity and NaN become null; bytes of a file name that are not valid UTF-8 become U+FFFD.
     """
     if isinstance(value, Mapping):
         return {_valid(key): _valid(item) for key, item in value.items()}
@@ -71,9 +70,9 @@ def _valid(value: Any) -> Any:
 
 
 def plain_hit(hit: SearchHit | FoundMoment) -> dict[str, Any]:
-    """A moment that a search found, for ``--json``."""
-    known = {name: getattr(hit, name) for name in ("time", "score", "sure", "sources", "text")}
-    return {**known, "start": hit.segment.start, "end": hit.segment.end}
+    """A search hit for ``--json``."""
+    facts = {name: getattr(hit, name) for name in ("time", "score", "sure", "sources", "text")}
+    return {**facts, "start": hit.segment.start, "end": hit.segment.end}
 
 
 def rows(pairs: Sequence[tuple[str, str]]) -> None:
@@ -84,34 +83,39 @@ def rows(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a message to standard error, which keeps it out of pipes and files."""
+    """Print a message to standard error."""
     click.echo(visible(text), err=True)
 
 
 def on_terminal() -> bool:
-    """Whether someone is watching."""
+    """Whether messages go to a terminal."""
     return sys.stderr.isatty()
 
 
 def confirm() -> None:
-    """Ask whether to go on, if there is someone to ask; abort on no."""
+    """Ask whether to continue if there is a terminal to ask on; abort on no."""
     if sys.stdin.isatty() and on_terminal():
-        click.confirm("go on?", abort=True, err=True)
+        click.confirm("Continue?", abort=True, err=True)
 
 
 def worth_a_line(done: int, left: int) -> bool:
-    """Whether to announce a result: each one on a terminal, every 25th and the last elsewhere."""
+    """Whether to print a progress line: always on a terminal, else every 25th and the last."""
     return on_terminal() or done % 25 == 0 or left == 0
+
+
+def time_left(began: float, done: int, left: int) -> str:
+    """The estimated time for the items that are left; ``began`` is a ``time.monotonic()``."""
+    return f"{human_seconds((time.monotonic() - began) / done * left)} left"
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """Show a progress bar on a terminal; yields a function that takes the share done."""
+    """Show a progress bar on a terminal; yield a function that updates it with a share of 1."""
     if not on_terminal():
-        # a bar would fill a log file with control characters
+        # a bar would fill log files with control characters
         yield lambda share: None  # noqa: ARG005
         return
-    # imported late: rich is slow to import, and most commands do not need it
+    # late: slow to import, and most commands do not need it
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -120,22 +124,22 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn(),
-        # of all that is done so far: the last steps alone may have been quick or slow ones
-        TextColumn("left {task.fields[left]}"),
+        # estimated from all steps so far, since the last ones may have been unusually quick or slow
+        TextColumn("{task.fields[left]}"),
     )
     began = time.perf_counter()
     with Progress(
         *columns,
         console=Console(stderr=True),
         transient=True,
-        # results appear above the bar, unless they go elsewhere than to the terminal
+        # results that go to the terminal are printed above the bar
         redirect_stdout=sys.stdout.isatty(),
     ) as bars:
         task = bars.add_task(visible(what), total=1.0, left="")
 
         def show(share: float) -> None:
             elapsed = time.perf_counter() - began
-            left = human_seconds(elapsed * (1 - share) / share) if share > 0 else ""
+            left = f"{human_seconds(elapsed * (1 - share) / share)} left" if share > 0 else ""
             bars.update(task, completed=share, left=left)
 
         yield show
@@ -160,7 +164,7 @@ def human_seconds(seconds: float) -> str:
 
 
 WIDEST = 100
-"""Columns beyond which lines get hard to read."""
+"""Maximum width of a line; longer ones are hard to read."""
 
 
 def has_colours() -> bool:
@@ -170,17 +174,17 @@ def has_colours() -> bool:
 
 
 def bold(text: str) -> str:
-    """Text that stands out."""
+    """Text in bold if the terminal can show it."""
     return click.style(text, bold=True) if has_colours() else text
 
 
 def faint(text: str) -> str:
-    """Text that steps back."""
+    """Text in a faint colour if the terminal can show it."""
     return click.style(text, dim=True) if has_colours() else text
 
 
 def columns() -> int:
-    """Columns of a line; without a terminal nothing is wrapped, so that lines can be searched."""
+    """The width of a line; 0 without a terminal: lines are then not wrapped, as for grep."""
     if not sys.stdout.isatty():
         return 0
     width = shutil.get_terminal_size().columns
@@ -188,7 +192,7 @@ def columns() -> int:
 
 
 def wrapped(text: str, *, indent: str = "") -> str:
-    """Text in lines of the terminal's width, safe to print."""
+    """The text wrapped to the terminal's width, with control characters escaped."""
     width = columns()
     lines = []
     for line in visible(text).splitlines() or [""]:
@@ -198,14 +202,19 @@ def wrapped(text: str, *, indent: str = "") -> str:
 
 
 def in_one_line(text: str, *, taken: int = 0) -> str:
-    """Text shortened to what is left of one line, of which ``taken`` columns are in use."""
+    """The text shortened to one line, of which ``taken`` columns are in use already."""
     room = max(20, (columns() or WIDEST) - taken)
     line = on_one_line(text)
     return line if len(line) <= room else f"{line[: room - 1].rstrip()}…"
 
 
+def with_quote(start: str, text: str) -> str:
+    """The start of a line, followed by a quotation shortened to the rest of the line."""
+    return f"{start}  “{in_one_line(text, taken=len(start) + 4)}”" if text else start
+
+
 def show_estimates(estimates: Sequence[Estimate], *, err: bool = False) -> None:
-    """Print one line per method: the most that it can use."""
+    """Print the upper bounds of each method in a line."""
     width = first_column([each.method for each in estimates])
     head = f"{'at most':<{width}}{'calls':>8}{'frames':>9}{'tokens in':>11}{'out':>9}{'cost':>10}"
     click.echo(head, err=err)
@@ -216,18 +225,33 @@ def show_estimates(estimates: Sequence[Estimate], *, err: bool = False) -> None:
         click.echo(f"{each.method:<{width}}{usage}{tokens}{cost:>10}", err=err)
 
 
+def counted(count: int, noun: str) -> str:
+    """``1 film``, ``2 films``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def figure(value: int | None) -> str:
-    """A figure of an estimate; unknown for a method without ``bounds``."""
+    """A figure of an estimate; ``unknown`` for a method without ``bounds``."""
     return "unknown" if value is None else f"{value:,}"
 
 
 def first_column(names: Sequence[str]) -> int:
-    """Width of a column of methods; the address of a method can be long."""
+    """Width of a column of methods; a method named by its address can be long."""
     return max([16, *(len(name) + 1 for name in names)])
 
 
+def read_text(path: Path) -> str:
+    """Read a text file; ``-`` stands for standard input."""
+    try:
+        return sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: invalid UTF-8 ({error})") from error
+
+
 def write_text(path: Path, text: str) -> None:
-    """Replace a file with a text, whole or not at all, and say so."""
+    """Write a text file atomically and print its name."""
     try:
         with replacing(path) as draft:
             draft.write_text(text, encoding="utf-8")
@@ -238,7 +262,7 @@ def write_text(path: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of output, by the first bytes of the files that may be written again."""
+    """A kind of output file, and the first bytes by which it is recognised."""
 
     name: str
     begins: tuple[bytes, ...]
@@ -249,13 +273,14 @@ PAGE = Kind("a report", (b"<!doctype html>",))
 TEAM = Kind("a team that select wrote", (b"# Chosen by longtake select",))
 PICTURE = Kind("a PNG", (b"\x89PNG",))
 NEW = Kind("empty", ())
-"""Written only where nothing is yet."""
+"""Never overwrites anything."""
 
 
 def check_place(path: Path, kind: Kind, *, inputs: Iterable[Path | None] = ()) -> None:
-    """Raise if an output cannot be written or would destroy something; called before any work.
+    """Raise if an output cannot be written, or would overwrite a file of another kind.
 
-    ``inputs`` are the files that the command reads, and its other outputs.
+    Called before any work. ``inputs`` are files that must not be overwritten either: those that the
+    command reads, and its other outputs.
     """
     folder = path.absolute().parent
     if not folder.is_dir():
@@ -264,9 +289,10 @@ def check_place(path: Path, kind: Kind, *, inputs: Iterable[Path | None] = ()) -
         raise ConfigError(f"{path}: cannot be written")
     for other in filter(None, inputs):
         both_exist = path.exists() and other.exists()
-        # by whatever links
-        if path.samefile(other) if both_exist else path.resolve() == other.resolve():
-            raise ConfigError(f"{path}: is also {other}, which it would overwrite")
+        # samefile also recognises hard links
+        same = path.samefile(other) if both_exist else path.resolve() == other.resolve()
+        if same:
+            raise ConfigError(f"{path}: this would overwrite {other}")
     if not path.is_file():
         return
     try:

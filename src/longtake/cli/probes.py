@@ -1,4 +1,4 @@
-"""How models are downloaded and tried, by ``setup`` and ``models``."""
+"""Downloading and probing models, for ``setup`` and ``models``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longtake.llm.pull import pull_model
 
 
 def probed_chat(catalogue: ModelCatalog, name: str) -> Chat:
-    """The model itself, without retries or cached replies, or the one that it relies on."""
+    """The model without retries or cached replies, or the model that it relies on."""
     needed = catalogue.backend(name).needs(catalogue.opening(name))
     return catalogue.bare(needed[0] if needed else name)
 
@@ -46,21 +46,21 @@ def show_report(report: ProbeReport) -> None:
 
 
 def pull_weights(name: str, settings: Settings, source: Path | None = None) -> Path:
-    """Download the weights of a language model, or copy those of the hub from a folder."""
+    """Download the weights of a language model, or copy them from a folder."""
     with progress_bars() as begin:
         return pull_model(name, settings, source=source, begin=begin)
 
 
 def download_size(name: str) -> str:
-    """How much 'models pull NAME' downloads, for people; empty for other models."""
+    """The size of the download of 'models pull NAME'; empty for other models."""
     known = DOWNLOADS.get(name) or HUB_MODELS.get(name)
     return "" if known is None else f"{known.size / 1e9:.1f} GB"
 
 
 @contextmanager
 def progress_bars() -> Iterator[Callable[[Download], ShowProgress]]:
-    """Within the block, a bar on stderr for each download that is begun."""
-    # imported late: rich is slow to import, and few commands need it
+    """Inside the block, show a progress bar for each download."""
+    # late: slow to import, and few commands need it
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 

@@ -33,7 +33,7 @@ from longtake.tracing.trace import Trace
 from longtake.types import Question, Result
 
 TEAM_MEMBER = "team."
-"""What the names of team members begin with in a trace."""
+"""Prefix of the names of team members in a trace."""
 
 
 @click.command()
@@ -53,7 +53,7 @@ TEAM_MEMBER = "team."
 @click.option(
     "--method",
     metavar="MODULE:CLASS",
-    help="With --rerun: allow this method, which is not longtake's own.",
+    help="With --rerun: allow this method, which is not part of longtake.",
 )
 @common
 def replay(
@@ -66,7 +66,7 @@ def replay(
 ) -> int:
     """Show a recorded run offline, or repeat it with its recorded replies.
 
-    The trace holds the method's fields, the prompts and the budget of the run.
+    The trace contains the method's fields, the prompts and the budget of the run.
 
     Exit code 1: the answer differs from the recorded one.
 
@@ -88,7 +88,7 @@ def replay(
     if started.method not in methods and started.method != method:
         # a trace may come from a stranger, and importing a module runs its code
         raise ConfigError(
-            f"{trace}: the run used {started.method}, which is not longtake's own; "
+            f"{trace}: the run used {started.method}, which is not part of longtake; "
             f"pass --method {started.method} to allow it",
             key="method",
         )
@@ -120,7 +120,7 @@ def _started(path: Path, recorded: Trace) -> RunStarted:
 
 
 def _answered(path: Path, recorded: Trace) -> Answered:
-    """How the run ended."""
+    """The answer of the run."""
     answered = [event for event in recorded.events if isinstance(event, Answered)]
     if answered:
         return answered[-1]
@@ -130,19 +130,19 @@ def _answered(path: Path, recorded: Trace) -> Answered:
 
 
 def _subtitles(started: RunStarted, given: Path | None) -> Path | None:
-    """The subtitles of the run: those given now, or else those at the recorded path."""
+    """The given subtitles, or else those at the recorded path."""
     if given is not None or not started.subtitles:
         return given
     path = Path(started.subtitles)
     if not path.is_file():
-        raise RunError(f"the run's subtitles, {path}, are missing; pass --subtitles FILE")
+        raise RunError(f"the subtitles of the run are gone ({path}); pass --subtitles FILE")
     return path
 
 
 def _rerun(
     recorded: Trace, started: RunStarted, film: Film, settings: Settings, console: ConsoleSink
 ) -> Result:
-    # fields that the trace lacks had their defaults, whatever model is the default now
+    # fields that the trace lacks had their defaults, whatever the default model is now
     fields = {"preset": FULL, **_known_fields(methods.get(started.method)(), started.fields)}
     session = Session(settings).with_fields(started.method, fields)
     method = session.method(started.method)
@@ -155,7 +155,7 @@ def _rerun(
             ends = [event.answer for event in recorded.events if isinstance(event, Answered)]
             if not any(answer.status in ("budget_spent", "cancelled") for answer in ends):
                 raise
-            # the budget ended the recorded run where the replies end
+            # the recorded run ended here, since its budget was spent
             best, complete = run.ledger.best, run.ledger.complete
             ended = "the recording ends here"
             spent = settle(BudgetSpent("as recorded", ended, best, complete=complete))
@@ -163,7 +163,7 @@ def _rerun(
 
 
 def _known_fields(method: Any, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The recorded fields that the method still has: an earlier version may have had others."""
+    """The recorded fields that this version of the method still has."""
     known = {}
     for name, value in recorded.items():
         if not hasattr(method, name):
@@ -177,7 +177,7 @@ def _known_fields(method: Any, recorded: Mapping[str, Any]) -> dict[str, Any]:
 def _recorded_run(recorded: Trace, started: RunStarted) -> Run:
     """A run whose models give the recorded replies."""
     calls = [event for event in recorded.events if isinstance(event, ChatCalled)]
-    # if prompts were reworded since, requests are matched by what they show
+    # if prompts were reworded since, requests are matched by their content
     recording = Recording(calls, reworded=started.wording != prompts_digest())
     roles: dict[str, RecordedChat] = {}
     team = []
@@ -187,7 +187,7 @@ def _recorded_run(recorded: Trace, started: RunStarted) -> Run:
             team.append(Agent(name.removeprefix(TEAM_MEMBER), chat))
         else:
             roles[name] = chat
-    # recorded replies take other seconds, tokens and money, so only these limits carry over
+    # recorded replies take no time, tokens or money, so only these limits apply
     counted = ("calls", "frames")
     limits = {name: int(limit) for name, limit in started.budget.items() if name in counted}
     return Run(roles, team=team, seed=started.seed, budget=BudgetSettings(**limits))
@@ -195,9 +195,9 @@ def _recorded_run(recorded: Trace, started: RunStarted) -> Run:
 
 @contextmanager
 def _prompts(texts: Mapping[str, str]) -> Iterator[None]:
-    """Inside the block, these prompts replace ours.
+    """Inside the block, these prompts replace the shipped ones.
 
-    Unknown names are rejected: a name becomes a path to write to, and the trace may be hostile.
+    Unknown names are rejected, since a name becomes a path and the trace may be hostile.
     """
     for name in texts:
         if name not in prompts.names():

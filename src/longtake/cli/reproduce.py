@@ -6,7 +6,7 @@ import dataclasses
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from longtake.runner.estimate import PICTURE_TOKENS, TOKENS_PER_WORD
 from longtake.types import Question
 
 TYPICAL = Question("What does the person do after opening the door?", ("a", "b", "c", "d", "e"))
-"""A question of ordinary length, for estimates."""
+"""A question of typical length, for estimates."""
 
 
 @click.command()
@@ -65,9 +65,10 @@ def reproduce(
 ) -> int:
     """Repeat the tables of a paper row by row, beside the published figures.
 
-    Each row is one 'longtake eval', which --dry-run prints. Rows that were interrupted continue
-    where they stopped. Where no model is given, each row asks the paper's by the names that
-    --dry-run lists; name yours so, or choose rows with --row and give them --model or --team.
+    Each row is one 'longtake eval' command, which --dry-run prints. Interrupted rows continue
+    where they stopped. Without --model or --team, each row uses the paper's models by the names
+    that --dry-run lists: define them in your configuration, or choose rows with --row and give them
+    --model or --team.
 
     \b
     Example:
@@ -90,7 +91,7 @@ def reproduce(
         _list(paper, chosen, given, data, out or Path("repro"), unnamed, as_json=as_json)
         return 0
     if out is None:
-        raise ConfigError("name a folder for the runs with --out, or pass --dry-run")
+        raise ConfigError("missing --out: a folder for the runs; or pass --dry-run")
     compared, failed = [], 0
     for title, cell in _cells(chosen):
         if cell.cannot:
@@ -104,7 +105,7 @@ def reproduce(
         )
         if ended.returncode:
             failed = failed or ended.returncode
-            say(f"ended with exit code {ended.returncode}; the other rows go on")
+            say(f"ended with exit code {ended.returncode}; continuing with the other rows")
             continue
         compared.append((title, cell, _accuracy(place, data)))
     _compare(compared, as_json=as_json)
@@ -124,23 +125,27 @@ def _chosen(
         if ablation not in named:
             listed = ", ".join(sorted(named)) or "none"
             raise ConfigError(f"{paper} has no ablation {ablation!r}; it has: {listed}")
-        chosen = [
-            dataclasses.replace(
-                each,
-                cells=tuple(cell for cell in each.cells if cell.experiment.ablation == ablation),
-            )
-            for each in chosen
-        ]
-        chosen = [each for each in chosen if each.cells]
+        chosen = _with_cells(chosen, lambda cell: cell.experiment.ablation == ablation)
     if not rows:
         return chosen
     if table is None:
         raise ConfigError("--row needs --table")
-    cells = tuple(cell for cell in chosen[0].cells if cell.number in rows)
-    missing = sorted(set(rows) - {cell.number for cell in cells})
-    if missing:
-        raise ConfigError(f"table {table} of {paper} has no row {missing[0]}")
-    return [dataclasses.replace(chosen[0], cells=cells)]
+    numbers = {cell.number for each in chosen for cell in each.cells}
+    for row in rows:
+        if row not in numbers:
+            raise ConfigError(f"table {table} of {paper} has no row {row}")
+    return _with_cells(chosen, lambda cell: cell.number in rows)
+
+
+def _with_cells(
+    tables: Sequence[PaperTable], chosen: Callable[[TableCell], bool]
+) -> list[PaperTable]:
+    """The tables with some of their cells; tables without any are left out."""
+    kept = []
+    for table in tables:
+        if cells := tuple(filter(chosen, table.cells)):
+            kept.append(dataclasses.replace(table, cells=cells))
+    return kept
 
 
 def _folders(given: Sequence[str]) -> dict[str, Path]:
@@ -159,15 +164,15 @@ def _cells(tables: Sequence[PaperTable]) -> Iterator[tuple[str, TableCell]]:
 def _command(
     cell: TableCell, given: Sequence[str], data: Mapping[str, Path], place: Path
 ) -> list[str]:
-    """The command of a cell; where no data are given, DATA stands for them."""
+    """The command of a cell, with ``DATA`` as a placeholder if no folder is given."""
     experiment = cell.experiment
     folder = data.get(experiment.benchmark, data.get("", Path("DATA")))
-    # models and teams that are not given are those of the preset or its ablation
+    # by default, models and teams are those of the preset
     return experiment.command("--data", str(folder), *given, "--out", str(place))
 
 
 def _unnamed(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
-    """The models of the rows that no configuration and no public server has by their names."""
+    """The models of the rows that are neither configured nor known by name."""
     named: dict[str, None] = {}
     for _, cell in _cells(tables):
         if not cell.cannot:
@@ -192,17 +197,18 @@ def _list(
     *,
     as_json: bool,
 ) -> None:
-    plain: list[dict[str, Any]] = []
+    """Print the rows of the tables with their commands and estimates."""
+    rows: list[dict[str, Any]] = []
+    lines: list[str] = []
     for table in tables:
-        if not as_json:
-            click.echo(f"{paper}, table {table.table}: {table.title}")
-            for name in dict.fromkeys(cell.experiment.name for cell in table.cells):
-                experiment = read_paper(paper).experiments[name]
-                departs = f"; {experiment.departs}" if experiment.departs else ""
-                click.echo(f"  {name}: {experiment.perceives}{departs}")
+        lines.append(f"{paper}, table {table.table}: {table.title}")
+        for name in dict.fromkeys(cell.experiment.name for cell in table.cells):
+            experiment = read_paper(paper).experiments[name]
+            departs = f"; {experiment.departs}" if experiment.departs else ""
+            lines.append(f"  {name}: {experiment.perceives}{departs}")
         for cell in table.cells:
             line = shlex.join(_command(cell, given, data, out / paper / table.table / cell.folder))
-            found = {
+            row = {
                 "table": table.table,
                 "row": cell.number,
                 "name": cell.row,
@@ -211,33 +217,35 @@ def _list(
                 "models": cell.experiment.used,
                 "estimate": estimate(cell),
             }
-            found |= {"cannot": cell.cannot} if cell.cannot else {"command": line}
-            plain.append(found)
-            if not as_json:
-                click.echo(f"  {cell.number}. {cell.row}: {cell.published:.1f} %", nl=False)
-                click.echo(f" ({cell.experiment.name}; {cell.experiment.used})")
-                click.echo(f"     cannot be run: {cell.cannot}" if cell.cannot else f"     {line}")
-                if not cell.cannot:
-                    click.echo(f"     {found['estimate']}")
-        if table.others and not as_json:
-            click.echo(f"  other systems, which longtake does not have: {', '.join(table.others)}")
-    if as_json:
-        emit_json({"paper": paper, "rows": plain, "models_to_configure": unnamed})
-    elif unnamed:
-        click.echo(f"models that config.toml must give these names: {', '.join(unnamed)}")
+            used = f"({cell.experiment.name}; {cell.experiment.used})"
+            lines.append(f"  {cell.number}. {cell.row}: {cell.published:.1f} % {used}")
+            if cell.cannot:
+                rows.append({**row, "cannot": cell.cannot})
+                lines.append(f"     cannot be run: {cell.cannot}")
+            else:
+                rows.append({**row, "command": line})
+                lines += [f"     {line}", f"     {row['estimate']}"]
+        if table.others:
+            lines.append(f"  systems that longtake does not have: {', '.join(table.others)}")
+    if unnamed:
+        lines.append(f"models to define in config.toml: {', '.join(unnamed)}")
     elif not tables:
         experiments = ", ".join(read_paper(paper).experiments)
-        click.echo(f"no table of {paper} is available here; presets of eval: {experiments}")
+        lines.append(f"no table of {paper} is available; see the presets of eval: {experiments}")
+    if as_json:
+        emit_json({"paper": paper, "rows": rows, "models_to_configure": unnamed})
+    else:
+        click.echo("\n".join(lines))
 
 
 def estimate(cell: TableCell) -> str:
-    """The most that a cell can cost, in words, as far as the paper tells length and number."""
+    """The upper bound on the cost of a cell, in words."""
     experiment = cell.experiment
     method = configure(methods.get(experiment.method), experiment.fields)
     most = bounds_of(method, experiment.seconds or 3600.0, TYPICAL)
     if most is None:
-        return "the method names no bounds"
-    # captions take the place of pictures
+        return "the method has no bounds"
+    # captions replace pictures
     pictures = 0 if experiment.benchmark.endswith("-captions") else most.frames
     words = (most.prompt_words + most.reply_words) * TOKENS_PER_WORD
     tokens = round(words + pictures * PICTURE_TOKENS)

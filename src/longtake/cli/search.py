@@ -11,10 +11,10 @@ from shlex import quote
 import click
 
 from longtake._util import visible
-from longtake._util.timecode import clock, parse_range
+from longtake._util.timecode import clock
 from longtake.algorithms.speakers import speakers
 from longtake.cli.indexing import LONG, say_languages, show_notes
-from longtake.cli.options import COUNT, FILM, common
+from longtake.cli.options import COUNT, FILM, common, within_option
 from longtake.cli.output import emit_json, plain_hit, progress, say
 from longtake.config import Settings
 from longtake.index.film import Film
@@ -32,72 +32,66 @@ from longtake.runner.films import open_film
 from longtake.types import Segment
 
 READING = {
-    "frames": "looking at the pictures",
-    "speech": "listening",
+    "frames": "indexing pictures",
+    "speech": "recognising speech",
     "onscreen": "reading on-screen text",
 }
-"""What is going on while a part of the index is made."""
+"""Progress messages, by the part of the index that is built."""
 NAMES = {"speech": "said", "onscreen": "on screen", "image": "picture"}
-"""What a hit is, by the source that found it."""
+"""Names of the sources of hits."""
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=FILM, metavar="FILM...")
 @click.argument("text")
-@click.option(
-    "--within",
-    metavar="START-END",
-    help="Search only this part, as in 00:10:00-00:20:00; clipped to the film.",
-)
-@click.option("--top", type=COUNT, default=10, help="Most hits per film.")
+@within_option
+@click.option("--top", type=COUNT, default=10, help="Maximum number of hits per film.")
 @click.option(
     "--by", default="", show_default=False, metavar="NAME", help="Only what this speaker says."
 )
-@click.option("--unsure", is_flag=True, help="Show the nearest moments too, each after a '?'.")
+@click.option("--unsure", is_flag=True, help="Also show unsure hits, marked with '?'.")
 @common
 def search(
     paths: tuple[Path, ...],
     text: str,
-    within: str | None,
+    within: Segment | None,
     top: int,
-    by: str | None,
+    by: str,
     unsure: bool,
     settings: Settings,
     as_json: bool,
 ) -> None:
     """Find moments by words: in speech, pictures and on-screen text.
 
-    The first search of a film reads its subtitles, or listens to its sound, and looks at its
-    pictures; what it finds is shown at once. Interrupt it when you have seen enough: what is done
-    is kept. If that finds nothing in a film of less than five minutes, on-screen text is read too;
-    in a longer one it is searched as far as 'longtake index' has read it.
+    The first search of a film reads its subtitles or recognises its speech, and indexes its
+    pictures. Hits are shown as soon as they are found; interrupt it when you have seen enough, and
+    finished work is kept. If nothing is found in a film of less than five minutes, on-screen text
+    is read too; in a longer one, it is searched as far as 'longtake index' has read it.
 
-    Only hits that a source is sure of are shown: words that are said or shown, or a picture that
-    stands out.
+    Only confident hits are shown: words that are said or shown, or a picture that stands out.
 
     \b
     Example:
       longtake search lecture.mp4 "gradient descent" --within 00:10:00-00:40:00
     """
     check_text(text)
-    stretch = parse_range(within) if within is not None else None
     reports = []
     for path in paths:
         film = open_film(path, settings)
         with show_notes():
             # rejects a part outside the film before the film is indexed
-            part = stretch_of(film, stretch)
+            part = stretch_of(film, within)
             if len(paths) > 1 and not as_json:
                 click.echo(visible(f"{path}:"))
             show = (lambda hit: None) if as_json else _show  # noqa: ARG005
-            result = search_film(film, text, part, top, by or "", show)
+            result = search_film(film, text, part, top, by, show)
         hits = [hit for hit in result.hits if hit.sure or unsure]
         reports.append(
             {"film": str(path), "hits": [*map(plain_hit, hits)], "covered": result.covered}
         )
         if by and by.lower() not in map(str.lower, speakers(film.words.speech())):
-            say(f"no line is known to be said by {by}: longtake speakers {quote(str(path))}")
-        # each film is shown as soon as it is searched: the next may take minutes to index
+            say(f"no speaker is called {by}; list them: longtake speakers {quote(str(path))}")
+        # at once, since indexing the next film may take minutes
         if not as_json:
             _conclude(film, text, result, unsure=unsure)
     if as_json:
@@ -107,13 +101,13 @@ def search(
 def search_film(
     film: Film, text: str, stretch: Segment, top: int, by: str, show: Callable[[SearchHit], None]
 ) -> SearchResult:
-    """Search a film, which is heard and looked at first where that is missing.
+    """Search a film; index its pictures and speech first where that is missing.
 
-    Sure hits are shown as soon as they are found. If a short film holds none, its on-screen text is
+    Sure hits are shown as soon as they are found. If a short film has none, its on-screen text is
     read too.
     """
     frames = frame_task(film)
-    # decided before anything is built: who builds holds a lock, for which hearing would wait
+    # before building, which holds a lock that recognising speech would wait for
     looked = frames.done()
     shown: list[SearchHit] = []
 
@@ -144,7 +138,7 @@ def search_film(
 def hearing_order(
     found: Callable[[], Sequence[SearchHit]],
 ) -> Callable[[list[Segment]], list[Segment]]:
-    """Sorts minutes that are to be heard: by turns all over, and near what fits best so far."""
+    """Order the parts to recognise: alternately spread over the film, and near the best hit."""
     nearest = cycle((False, True))
 
     def order(tiles: list[Segment]) -> list[Segment]:
@@ -161,12 +155,12 @@ def _show(hit: SearchHit) -> None:
     sources = ", ".join(NAMES[source] for source in NAMES if source in hit.sources)
     quoted = f"  “{hit.text}”" if hit.text else ""
     line = visible(f"{' ' if hit.sure else '?'} [{clock(hit.time)}]  {sources}{quoted}")
-    # named, because click would write past the progress bar
+    # sys.stdout is replaced while a progress bar is shown, and click would bypass it
     click.echo(line, file=sys.stdout)
 
 
 def _conclude(film: Film, text: str, result: SearchResult, *, unsure: bool) -> None:
-    """Show unsure hits if they are wanted, and say what was not searched."""
+    """Show unsure hits if wanted, and print what was not searched."""
     nearest = [hit for hit in result.hits if not hit.sure]
     if len(nearest) == len(result.hits):
         say_languages(film, text)
@@ -176,4 +170,4 @@ def _conclude(film: Film, text: str, result: SearchResult, *, unsure: bool) -> N
         _show(hit)
     if film.words.readable is not None and result.covered["onscreen"] < 1:
         command = f"longtake index {quote(str(film.path))}"
-        say(f"on-screen text is not all read yet; to read it: {command}")
+        say(f"not all on-screen text is read yet; to read it: {command}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -30,9 +31,9 @@ from longtake.cli.output import (
     check_place,
     confirm,
     emit_json,
-    human_seconds,
     say,
     show_estimates,
+    time_left,
     worth_a_line,
 )
 from longtake.errors import ConfigError
@@ -106,7 +107,7 @@ def select(
     out.parent.mkdir(parents=True, exist_ok=True)
     check_place(out, TEAM, inputs=(library,))
     if top > len(members):
-        raise ConfigError(f"--top {top}: {library} holds {len(members)} agents")
+        raise ConfigError(f"--top {top}: {library} has only {len(members)} agents")
     benchmark = load(name, data, parts).draw(sample=sample, seed=session.seed)
     estimates = selection.estimates(members, benchmark, session)
     if only_estimate and as_json:
@@ -115,7 +116,7 @@ def select(
     show_estimates(estimates, err=not only_estimate)
     if only_estimate:
         return
-    # every agent of the library will be asked, so all their hosts are named
+    # asks every agent of the library, so all their hosts are announced
     assignment = replace(session.assignment, roster=members)
     check_models(replace(session, assignment=assignment), ("team",))
     if not yes and any(each.paid for each in estimates):
@@ -141,19 +142,18 @@ def select(
 
 
 def _plain(chosen: Selection, top: int, out: Path) -> dict[str, Any]:
-    ranking = []
-    for rank, each in enumerate(chosen.ranking):
-        ranking.append(
-            {
-                "name": each.member.name,
-                "model": each.member.model,
-                "agreement": asdict(each.agreement),
-                "answered": each.answered,
-                "frames": each.mean("frames"),
-                "calls": each.mean("calls"),
-                "in_team": rank < top,
-            }
-        )
+    ranking = [
+        {
+            "name": each.member.name,
+            "model": each.member.model,
+            "agreement": asdict(each.agreement),
+            "answered": each.answered,
+            "frames": each.mean("frames"),
+            "calls": each.mean("calls"),
+            "in_team": rank < top,
+        }
+        for rank, each in enumerate(chosen.ranking)
+    ]
     margin = chosen.margin(top)
     return {
         "team": str(out),
@@ -164,7 +164,7 @@ def _plain(chosen: Selection, top: int, out: Path) -> dict[str, Any]:
 
 
 def _show(chosen: Selection, top: int) -> None:
-    """Print the ranking, and how certain the cut is."""
+    """Print the ranking, and how clear the choice is."""
     usage = f"{'answered':>9}{'frames':>8}{'calls':>7}"
     click.echo(f"{'':>3} {'agent':<20}{'agrees with most (95 %)':<40}{usage}")
     for rank, each in enumerate(chosen.ranking, start=1):
@@ -178,18 +178,17 @@ def _show(chosen: Selection, top: int) -> None:
 
 
 def _announcing(count: int) -> Callable[[str, Mapping[str, Any]], None]:
-    """Announces results, agent by agent, with the time left."""
+    """Announces the results of each agent, with the time left."""
     began: dict[str, float] = {}
-    done: dict[str, int] = {}
+    done = Counter[str]()
 
     def announce(name: str, row: Mapping[str, Any]) -> None:
         began.setdefault(name, time.monotonic())
-        done[name] = done.get(name, 0) + 1
+        done[name] += 1
         left = count - done[name]
         if worth_a_line(done[name], left):
-            pace = (time.monotonic() - began[name]) / done[name]
             error = f"  error: {row['error']}" if row["status"] == "error" else ""
-            time_left = human_seconds(pace * left)
-            say(f"{name}: {done[name]} of at most {count} asked, {time_left} left{error}")
+            rest = time_left(began[name], done[name], left)
+            say(f"{name}: {done[name]} of at most {count} asked, {rest}{error}")
 
     return announce

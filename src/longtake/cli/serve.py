@@ -36,10 +36,10 @@ _models = functools.partial(click.option, "--model", "models", multiple=True)
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT)
 @click.option("--open", "browse", is_flag=True, help="Open the page in a browser.")
 @_models(metavar="[ROLE=]NAME", help="A model for questions that name none; repeatable.")
-@click.option("--at-once", type=COUNT, default=2, help="Runs at once.")
-@click.option("--max-spend", type=float, metavar="USD", help="Most cost of all runs together.")
+@click.option("--at-once", type=COUNT, default=2, help="Maximum number of runs at the same time.")
+@click.option("--max-spend", type=float, metavar="USD", help="Maximum cost of all runs together.")
 @click.option(
-    "--max-upload", type=float, default=16.0, metavar="GB", help="Size of an uploaded film."
+    "--max-upload", type=float, default=16.0, metavar="GB", help="Maximum size of an uploaded film."
 )
 @click.option(
     "--allow-url", multiple=True, metavar="DOMAIN", help="Allow films from this domain; repeatable."
@@ -55,22 +55,22 @@ _models = functools.partial(click.option, "--model", "models", multiple=True)
     "--host",
     default="127.0.0.1",
     metavar="ADDRESS",
-    help=f"Bind another interface; needs a token of your own in ${TOKEN}.",
+    help=f"Bind another interface; requires a token in ${TOKEN}.",
 )
 @click.option(
     "--host-name",
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="A further name under which the server is reached; repeatable.",
+    help="Another name of the server; repeatable.",
 )
 @common
 def serve(browse: bool, max_upload: float, settings: Settings, as_json: bool, **given: Any) -> None:
-    """Start a server with a page on which to ask and watch answers being found.
+    """Start a server with a page on which to ask questions and watch answers being found.
 
-    The page opens through the one-time link that is printed. Programs send the token instead, which
-    is kept in a file that only you can read. Only this machine can connect, unless --host says
-    otherwise. Needs the extra 'serve'.
+    The page opens with the one-time link that is printed. Programs send a token instead, which is
+    in a file that only you can read. Without --host, only this machine can connect. Needs the extra
+    'serve'.
 
     \b
     Example:
@@ -89,11 +89,11 @@ def serve(browse: bool, max_upload: float, settings: Settings, as_json: bool, **
         **given,
     )
     if options.otlp:
-        import longtake.tracing.otel  # noqa: F401 - raises here, not in the worker, if it is missing
+        import longtake.tracing.otel  # noqa: F401 - raises here rather than in the worker
     host = options.host
     if not is_loopback(host):
         if not options.token:
-            raise ConfigError(f"--host {host} is reached by other machines: set ${TOKEN} first")
+            raise ConfigError(f"--host {host} allows other machines to connect: set ${TOKEN} first")
         options = replace(options, hosts=(*options.hosts, host))
 
     def ready(url: str, token_file: Path | None) -> None:
@@ -115,7 +115,7 @@ def serve(browse: bool, max_upload: float, settings: Settings, as_json: bool, **
     required=True, help="A folder of films, or one film; repeatable. Nothing outside is opened."
 )
 @_models(metavar="[ROLE=]NAME", help="A model for questions; repeatable.")
-@click.option("--max-spend", type=float, metavar="USD", help="Most cost of all questions together.")
+@click.option("--max-spend", type=float, metavar="USD", help="Maximum cost of all questions.")
 @common
 def mcp(settings: Settings, as_json: bool, **given: Any) -> None:
     """Offer films as tools to an assistant, over the Model Context Protocol.
@@ -128,14 +128,14 @@ def mcp(settings: Settings, as_json: bool, **given: Any) -> None:
       longtake mcp --films ~/Videos
     """
     if as_json:
-        raise ConfigError("--json: this command speaks its own protocol")
+        raise ConfigError("mcp does not support --json: it speaks the Model Context Protocol")
     try:
         from longtake.server.mcp import build_mcp, run_on_stdio
         from longtake.server.security import AccessKeys
         from longtake.server.state import open_state, owned_folder
     except ImportError as error:
         raise MissingExtra("mcp", "longtake mcp") from error
-    # each assistant's host starts a process of its own, and none shares the folder of its runs
+    # each assistant starts its own process, which needs its own folder for runs
     names = ("mcp", *(f"mcp-{number}" for number in range(2, 17)))
     with owned_folder(*(cache_folder(settings) / name for name in names)) as data:
         options = ServeOptions(settings=settings, folder=data, **given)

@@ -50,7 +50,7 @@ EXTRAS = {
     "gpu": "torch",
     "ray": "ray",
 }
-"""A package of each extra, by whose presence the extra is recognised."""
+"""A package by which each extra is recognised."""
 NATIVE_SERVERS = ("llamacpp/", "ollama/")
 NATIVE = (
     "a llama.cpp built for its processor read prompts 1.4 times as fast as the built-in runtime"
@@ -60,22 +60,21 @@ NATIVE = (
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found."""
+    """What was found on this machine; texts are empty if there is none."""
 
     keys: list[Key]
     servers: list[Preset]
     gpu: str
-    """Its name; empty: none."""
     browser: str
     player: str
     extras: list[str]
-    """The extras that are installed."""
+    """The installed extras."""
     has_weights: bool
     """Whether the built-in language model is downloaded."""
     vision: str
-    """A model that sees and is downloaded; empty: none."""
+    """A downloaded model that sees."""
     model: str
-    """The configured model; empty: the built-in ones."""
+    """The configured model."""
 
 
 def look_around(settings: Settings) -> Findings:
@@ -95,17 +94,16 @@ def look_around(settings: Settings) -> Findings:
 
 def described(findings: Findings) -> list[tuple[str, str]]:
     """Findings as rows of a table."""
-    weights = (
-        "downloaded" if findings.has_weights else f"not downloaded ({download_size(BUILT_IN)})"
-    )
+    listed = [(f"${key.variable}", f"set; for models at {key.host}") for key in findings.keys]
+    for server in findings.servers:
+        listed.append((server.label, f"running on port {server.port} of this machine"))
+    weights = f"not downloaded ({download_size(BUILT_IN)})"
+    if findings.has_weights:
+        weights = "downloaded"
     return [
-        *((f"${key.variable}", f"set; for models at {key.host}") for key in findings.keys),
-        *(
-            (server.label, f"something answers on port {server.port} of this machine")
-            for server in findings.servers
-        ),
+        *listed,
         ("built-in", f"{BUILT_IN}: {weights}"),
-        ("sees", findings.vision or "none of the built-in models"),
+        ("vision", findings.vision or "no downloaded model"),
         ("GPU", findings.gpu or "none"),
         ("browser", findings.browser or "none (needed for 'longtake serve')"),
         ("player", findings.player or f"none ({' or '.join(PLAYERS)} opens films at a citation)"),
@@ -137,7 +135,7 @@ class Advice:
 
 
 def advise(findings: Findings) -> list[Advice]:
-    """What would make longtake more useful here, most useful first."""
+    """What to install or configure, most useful first."""
     usable = [each.label for each in findings.servers]
     usable += [f"${key.variable}" for key in findings.keys]
     larger = f"{', '.join(usable)} found, and no model is chosen: a larger model answers better"
@@ -154,7 +152,7 @@ def advise(findings: Findings) -> list[Advice]:
         ),
         (
             not chosen and not findings.vision,
-            f"nothing here looks at pictures: a model that does is {size}",
+            f"no model here sees pictures: one that does is {size}",
             "longtake models pull vision",
         ),
         (
@@ -170,7 +168,7 @@ def advise(findings: Findings) -> list[Advice]:
         ),
         (
             not findings.player,
-            "'ask --open' finds no player",
+            "no player for 'ask --open'",
             "apt install mpv  # or: brew install mpv",
         ),
     ]
@@ -178,15 +176,12 @@ def advise(findings: Findings) -> list[Advice]:
 
 
 def _first(programs: tuple[str, ...]) -> str:
-    """The path of the first program that is installed; empty if none is."""
-    for program in programs:
-        if path := shutil.which(program):
-            return path
-    return ""
+    """The path of the first program that is installed, if any."""
+    return next(filter(None, map(shutil.which, programs)), "")
 
 
 def _gpu() -> str:
-    """The name of the first NVIDIA GPU; empty without one."""
+    """The name of the first NVIDIA GPU, if any."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return ""
@@ -194,7 +189,7 @@ def _gpu() -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=5.0, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return ""  # a driver that does not answer is no GPU that can be used
+        return ""  # the driver does not work
     lines = done.stdout.strip().splitlines() if done.returncode == 0 else []
     return lines[0].strip() if lines else ""
 
@@ -202,7 +197,7 @@ def _gpu() -> str:
 def write_setting(path: Path, section: str, key: str, value: str) -> None:
     """Set ``key`` in ``[section]`` to a text; comments and other settings stay.
 
-    Raises, and changes nothing, if the file is written in a way that cannot be edited line by line.
+    Raises, and changes nothing, if the file cannot be edited line by line.
     """
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     after = with_setting(before, section, key, value)
@@ -210,7 +205,7 @@ def write_setting(path: Path, section: str, key: str, value: str) -> None:
     expected.setdefault(section, {})[key] = value
     if _parsed(after, path) != expected:
         line = f"[{section}] {key} = {json.dumps(value)}"
-        raise ConfigError(f"{path}: cannot be edited safely; write there yourself: {line}")
+        raise ConfigError(f"{path}: cannot be edited automatically; add this yourself: {line}")
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as draft:
         draft.write_text(after, encoding="utf-8")
@@ -218,7 +213,7 @@ def write_setting(path: Path, section: str, key: str, value: str) -> None:
 
 def with_setting(text: str, section: str, key: str, value: str) -> str:
     """A TOML text with one more setting, or with another value for it."""
-    # a JSON string is a valid TOML string as long as it holds no surrogates
+    # JSON strings without surrogates are valid TOML strings
     line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
     header = re.search(rf"^[ \t]*\[\s*{section}\s*\][ \t]*(#.*)?$", text, re.M)
     if header is None:
@@ -241,8 +236,7 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
 
 
 MOST_LISTED = 20
-"""Models of one server that are shown to choose from."""
-HEAR_FROM = "is asked a few short questions now, two of them with a plain picture"
+"""Maximum number of models of a server that are listed."""
 
 
 @dataclass(frozen=True)
@@ -251,13 +245,13 @@ class ModelChoice:
 
     preset: Preset | None
     line: str
-    """What it is, and where pictures and words would go."""
+    """How it is listed, with where data would go."""
     model: str = BUILT_IN
-    """The model, where there is no preset."""
+    """The model, if there is no preset."""
 
 
 def _complete(ctx: click.Context, _option: Any, shell: str | None) -> None:
-    """Print a shell's script and end."""
+    """Print a shell's completion script and exit."""
     if shell is None:
         return
     kind = get_completion_class(shell)
@@ -273,7 +267,7 @@ def _complete(ctx: click.Context, _option: Any, shell: str | None) -> None:
     is_eager=True,
     expose_value=False,
     callback=_complete,
-    help="Print a script that completes commands in this shell, and stop.",
+    help="Print a completion script for this shell, and stop.",
 )
 @click.option("--model", "name", metavar="NAME", help="Use this model; see 'longtake models list'.")
 @click.option(
@@ -286,9 +280,9 @@ def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int
     """Find what is there, choose a model, try it, and write your configuration.
 
     Looks for API keys in the environment, for Ollama, LM Studio, vLLM, llama.cpp and SGLang on
-    their usual ports of this machine, a GPU, a browser and a player. No key and no server is used
-    before you say so; with --yes, a key is used only if --model names one of its models. Without a
-    terminal and without --yes, nothing is used and nothing is written.
+    their usual ports of this machine, and for a GPU, a browser and a player. Keys and servers are
+    only used after you confirm; with --yes, a key is only used if --model names one of its models.
+    Without a terminal and without --yes, nothing is used and nothing is written.
 
     \b
     Example:
@@ -300,9 +294,9 @@ def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int
     if not as_json:
         rows(described(findings))
         click.echo()
-    # --json is for programs, which answer no questions
+    # programs that use --json cannot answer questions
     if not yes and (as_json or not (sys.stdin.isatty() and on_terminal())):
-        raise ConfigError("no terminal to ask on: pass --yes, with --model NAME to use that model")
+        raise ConfigError("there is no terminal to ask on: pass --yes, or --yes --model NAME")
     file = user_config_file()
     try:
         chosen = name or _choose(findings, yes=yes)
@@ -318,13 +312,13 @@ def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int
         emit_json({"found": plain_findings(findings), **outcome, "config": str(file)})
         return 0
     show_report(report)
-    click.echo(visible(f"\n{file} now names {chosen} as the model. Try it:"))
+    click.echo(visible(f"\n{file} now sets {chosen} as the model. Try it:"))
     click.echo('    longtake ask film.mp4 "What is this film about?"')
     return 0
 
 
 def choices(findings: Findings) -> list[ModelChoice]:
-    """The sources of models here, those on this machine first."""
+    """The sources of models, those on this machine first."""
     offered = [
         ModelChoice(server, f"{server.label}, on this machine (port {server.port})")
         for server in findings.servers
@@ -334,20 +328,20 @@ def choices(findings: Findings) -> list[ModelChoice]:
             line = f"{key.preset.label}: sends pictures and words to {key.host}, paid by your key"
             offered.append(ModelChoice(key.preset, f"{line} in ${key.variable}"))
     seeing = findings.vision or recommended("vision")
-    for name, is_here, what in (
+    for name, downloaded, what in (
         (BUILT_IN, findings.has_weights, "reads"),
         (seeing, bool(findings.vision), "sees pictures"),
     ):
-        weights = "" if is_here else f", downloads {download_size(name)}"
+        weights = "" if downloaded else f", downloads {download_size(name)}"
         offered.append(ModelChoice(None, f"{name}, on this machine: {what}{weights}", name))
     return offered
 
 
 def _choose(findings: Findings, *, yes: bool) -> str:
-    """The name of a model; asks which, unless ``yes``."""
+    """The name of a model; asks for it unless ``yes``."""
     offered = choices(findings)
     if yes:
-        # a key costs money, so it takes more than a general yes
+        # keys cost money, so --yes does not choose them
         free = [each for each in offered if each.preset is None or each.preset.is_server]
         return _model_of(free[0], yes=True)
     click.echo("Which model should answer?")
@@ -358,13 +352,13 @@ def _choose(findings: Findings, *, yes: bool) -> str:
 
 
 def _model_of(choice: ModelChoice, *, yes: bool) -> str:
-    """One of the models that a choice offers; choosing it is the yes to ask which there are."""
+    """One of the models of a choice; a server is asked for its models, since it was chosen."""
     if choice.preset is None:
         return choice.model
     preset = choice.preset
     names = offered_models(preset)
     if not names:
-        why = f"{preset.base_url} offers no model that chats"
+        why = f"{preset.base_url} has no chat model"
         raise ModelError(preset.label, "unavailable", why)
     if yes or len(names) == 1:
         return names[0]
@@ -377,7 +371,7 @@ def _model_of(choice: ModelChoice, *, yes: bool) -> str:
 
 
 def _try_out(name: str, settings: Settings, *, yes: bool, named: bool) -> ProbeReport:
-    """Probe a model, after a yes; one that does not answer is not worth writing down."""
+    """Probe a model after confirmation; raises if it does not answer."""
     catalogue = ModelCatalog(settings)
     if download_size(name) and not catalogue.file(name).is_file():
         if not yes:
@@ -385,9 +379,10 @@ def _try_out(name: str, settings: Settings, *, yes: bool, named: bool) -> ProbeR
         pull_weights(name, settings)
     catalogue.check([name])
     host = catalogue.host(name)
-    # whoever was chosen from the list was chosen knowing where it is
+    # the list of choices already says where the model is
     if not yes and (host or named):
-        click.confirm(f"{name} at {host or 'this machine'} {HEAR_FROM}; go on?", abort=True)
+        questions = "a few short questions, two of them with a plain picture"
+        click.confirm(f"Ask {name} at {host or 'this machine'} {questions}?", abort=True)
     elif host:
         say(f"asking {host}")
     with progress(f"trying {name}"):
@@ -411,13 +406,13 @@ def doctor(settings: Settings, as_json: bool) -> None:
       longtake doctor
     """
     store = open_store(settings)
-    # the folder is created on first use, so it may not exist yet
+    # the folder is created on first use
     parents = (store.root, *store.root.parents)
     free = shutil.disk_usage(next(folder for folder in parents if folder.exists())).free
     used, problem = 0, ""
     try:
         used = sum(film.bytes for film in store.films())
-    # a broken cache is what this command is for: show it instead of failing
+    # shown rather than raised, since this command is for finding such problems
     except ConfigError as error:
         problem = str(error)
     candidates = (user_config_file(), Path("longtake.toml").absolute())
@@ -462,13 +457,13 @@ def doctor(settings: Settings, as_json: bool) -> None:
     )
     click.echo()
     if not advice:
-        click.echo('everything is ready: longtake ask FILM "a question"')
+        click.echo('everything is ready: longtake ask FILM "QUESTION"')
     for each in advice:
         click.echo(visible(f"{each.why}:\n    {each.command}"))
 
 
 def _on_storage(used: int, free: int, limit: float) -> list[Advice]:
-    """What to do about a cache or disk that is nearly full."""
+    """What to do about a full cache or disk."""
     advice = []
     # with less, indexing a long film or downloading a model may fail
     if free < 2e9:

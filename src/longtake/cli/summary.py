@@ -26,7 +26,7 @@ from longtake.runner.session import Session
 
 
 def overview_of(path: Path, session: Session) -> tuple[Film, FilmOverview]:
-    """The film and its overview; a model writes it only if one was named."""
+    """The film and its overview, which a model writes only if one is chosen."""
     film = open_film(path, session.settings)
     asks = bool(session.assignment.models)
     if asks:
@@ -36,7 +36,7 @@ def overview_of(path: Path, session: Session) -> tuple[Film, FilmOverview]:
         run = session.reader(folder=film.replies_folder) if asks else None
         overview = make_overview(film, run)
     if overview.by == QUOTED:
-        say("quoted from the film; --model NAME lets a model write it")
+        say("quoted from the film; use --model NAME to let a model write it")
     return film, overview
 
 
@@ -45,7 +45,7 @@ CHAPTERS = Kind("a list of chapters", (b"# ", b"{", b"0:00", b";FFMETADATA1", b"
 
 @click.command()
 @film_path
-@click.option("--chapters", "only", is_flag=True, help="Chapters alone, with two sentences each.")
+@click.option("--chapters", "only", is_flag=True, help="Only chapters, with two sentences each.")
 @click.option(
     "--format",
     "kind",
@@ -61,9 +61,9 @@ def summary(
 ) -> None:
     """Summarise a film, and show or export its chapters.
 
-    Chapters begin where the topic of the talk changes, or what is visible if little is said.
-    Without --model, sentences are quoted from what is said and shown; with --model, a model writes
-    them, once. The moment that a sentence rests on follows it.
+    Chapters begin where the topic of the talk changes, or the picture if little is said. Without
+    --model, sentences are quoted from speech and on-screen text; with --model, a model writes them,
+    once. Each sentence is followed by the moment that it is based on.
 
     \b
     Example:
@@ -91,27 +91,29 @@ def summary(
         for sentence in overview.summary:
             click.echo(visible(cited(sentence)))
         if not overview.summary:
-            click.echo("no words are said or shown that can be quoted")
+            click.echo("there is no speech or on-screen text to quote")
         for chapter in overview.chapters:
             click.echo(visible(f"  {clock(chapter.start)}  {chapter.title}"))
 
 
 @click.command()
 @film_path
-@click.option("--max-blocks", type=COUNT, metavar="B", help="Most blocks.  [default: 6]")
+@click.option(
+    "--max-blocks", type=COUNT, metavar="B", help="Maximum number of blocks.  [default: 6]"
+)
 @common
 def events(path: Path, max_blocks: int | None, settings: Settings, as_json: bool) -> None:
     """Divide a film into blocks where its content changes.
 
-    At most 200 frames are analysed, once. The strength of a change says how far it stands out from
-    the rest of the film; the names after it are the detectors that found it. The settings are those
-    of a4vl.events.
+    At most 200 frames are analysed, once. The strength of a change is how far it stands out from
+    the rest of the film; the names after it are the detectors that found it. The settings are
+    a4vl.events.
 
     \b
     Example:
       longtake events holiday.mp4 --max-blocks 8
     """
-    # this is the partition that A4VL uses, so its settings apply
+    # the partition of A4VL
     chosen = configure(A4VL, settings.methods.get("a4vl", {})).events
     if max_blocks is not None:
         chosen = dataclasses.replace(chosen, max_blocks=max_blocks)
@@ -131,12 +133,11 @@ def events(path: Path, max_blocks: int | None, settings: Settings, as_json: bool
 
 def _blocks(divided: Partition) -> list[dict[str, Any]]:
     """Each block with the cut at its start; the first block has none."""
-    starts = [None, *divided.cuts]
     blocks = []
-    for block, cut in zip(divided.blocks, starts, strict=True):
-        strength = None if cut is None else round(cut.strength, 4)
-        heads = [] if cut is None else list(cut.heads)
-        blocks.append(
-            {"start": block.start, "end": block.end, "strength": strength, "heads": heads}
-        )
+    for block, cut in zip(divided.blocks, [None, *divided.cuts], strict=True):
+        strength, heads = None, []
+        if cut is not None:
+            strength, heads = round(cut.strength, 4), list(cut.heads)
+        times = {"start": block.start, "end": block.end}
+        blocks.append({**times, "strength": strength, "heads": heads})
     return blocks

@@ -35,10 +35,10 @@ from longtake.training.fit import (
 )
 
 _KINDS = {WEIGHTS: Kind("a head", (b"PK",)), CARD: Kind("a head's card", (b"{",))}
-"""The head's files, none of which may overwrite the data or another file."""
+"""The files of the head, which must not overwrite other files."""
 DEFAULT = Schedule()
 ENCODER = "encoder"
-"""Folder of the trained encoder, in the head's."""
+"""The folder of the trained encoder below that of the head."""
 
 
 @click.command("train-retriever")
@@ -61,8 +61,8 @@ ENCODER = "encoder"
     "--encoder-rate",
     kind=click.FloatRange(0),
     default=DEFAULT.encoder_rate,
-    help="The same for the encoder, which must be perception.images=transformers; the paper's is"
-    " 1e-7. 0 leaves it as it is.",
+    help="Learning rate of the encoder, which must be perception.images=transformers; 1e-7 in the"
+    " paper. 0 does not train it.",
 )
 @number("--group", default=DEFAULT.group, hidden=True)
 @number("--frames", default=16, hidden=True)
@@ -106,10 +106,10 @@ def train_retriever(
 ) -> None:
     """Train a head that finds the part of a film that a text describes.
 
-    DATA lists captioned segments of films: JSON lines, JSON or CSV with video, start, end and
-    caption. Frames and captions are encoded by perception.images; the head learns their order in
-    time. It runs without torch. Needs the extra train. With --encoder-rate the encoder is trained
-    too, in memory, and saved beside the head.
+    DATA lists captioned segments of films: JSON Lines, JSON or CSV with video, start, end and
+    caption. Frames and captions are encoded by perception.images; the head learns the order of
+    frames in time. Training needs the extra 'train', using the head does not. With --encoder-rate,
+    the encoder is trained in memory as well, and saved beside the head.
 
     \b
     Example:
@@ -119,7 +119,7 @@ def train_retriever(
     for name, kind in _KINDS.items():
         if (out / name).exists():
             check_place(out / name, kind, inputs=(data,))
-    # encoding takes long: a missing torch should not be discovered after it
+    # before encoding, which takes long
     if not only_prepare:
         need_torch()
     rules, schedule = CaptionRules(least_tokens=least_tokens), Schedule(**given)
@@ -127,7 +127,7 @@ def train_retriever(
     session, run = Session(settings, ModelAssignment((rewrite,) if rewrite else ())), None
     if rewrite:
         check_models(session, ("llm",))
-        # replies are kept there, so that an interrupted run pays for none twice
+        # caches replies, so that an interrupted run does not pay for them again
         run = session.reader(folder=out)
     with session.under_way(), progress("encoding the clips") as advance:
         pairs, notes, encoder = prepare(
@@ -177,7 +177,7 @@ def train_retriever(
 
 
 def _tell(clips: int) -> Tell:
-    """Prints a line per epoch, and on a terminal one for every tenth of an epoch."""
+    """Print a line per epoch, and on a terminal one per tenth of an epoch."""
     shown = -1
 
     def tell(epoch: int, share: float, made: TrainingProgress) -> None:
@@ -185,9 +185,8 @@ def _tell(clips: int) -> Tell:
         pace = f"{made.pairs_per_second:.0f} pairs/s"
         tenth = 10 * epoch + int(10 * share)
         if share == 1.0 and len(made.recalls) > epoch:
-            recall = ", ".join(
-                f"@{rank} {value:.3f}" for rank, value in made.recalls[epoch].items()
-            )
+            recalls = [f"@{rank} {value:.3f}" for rank, value in made.recalls[epoch].items()]
+            recall = ", ".join(recalls)
             say(f"epoch {epoch + 1}: loss {made.losses[epoch]:.4f}, recall {recall}, {pace}")
         elif on_terminal() and tenth > shown:
             shown = tenth

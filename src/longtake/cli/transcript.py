@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from longtake._util import visible
-from longtake._util.timecode import clock, parse_range
+from longtake._util.timecode import clock
 from longtake.algorithms import speakers as voices
 from longtake.cli.indexing import show_notes
-from longtake.cli.options import FILE, common, film_path
+from longtake.cli.options import FILE, common, film_path, within_option
 from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
 from longtake.config import Settings
 from longtake.errors import ConfigError
@@ -31,21 +31,21 @@ TRANSCRIPT = Kind("a transcript", (b"[", b"1\n", b"WEBVTT"))
     type=click.Choice(FORMATS),
     help="txt, srt or vtt.  [default: by the suffix of --out, else txt]",
 )
-@click.option("--within", metavar="START-END", help="Only this part, as in 00:10:00-00:20:00.")
+@within_option
 @click.option("--out", type=FILE, help="Write to a file instead.")
 @common
 def transcript(
     path: Path,
     kind: str | None,
-    within: str | None,
+    within: Segment | None,
     out: Path | None,
     settings: Settings,
     as_json: bool,
 ) -> None:
     """Show what is said in a film, with times, or save it as subtitles.
 
-    Subtitles beside or inside the film are used if there are any; otherwise its speech is
-    recognised, once.
+    Subtitles beside or in the film are used if there are any; otherwise its speech is recognised,
+    once.
 
     \b
     Example:
@@ -55,11 +55,11 @@ def transcript(
     film = open_film(path, settings)
     if out is not None:
         check_place(out, TRANSCRIPT, inputs=(path, film.subtitle_file))
-    lines = spoken(film, parse_range(within) if within is not None else None)
+    lines = spoken(film, within)
     if film.words.speech_note:
         say(film.words.speech_note)
     elif not lines:
-        say("nothing is said in this part of the film")
+        say("no speech in this part of the film" if within else "no speech in this film")
     suffix = "" if out is None else out.suffix[1:].lower()
     text = written(lines, kind or (suffix if suffix in FORMATS else "txt"))
     if out is not None:
@@ -77,10 +77,10 @@ def transcript(
 
 
 def spoken(film: Film, within: Segment | None) -> list[TimedText]:
-    """What is said, heard now where that is not known yet."""
+    """The lines of a film; its speech is recognised first where necessary."""
     heard = film.words.recognised
     if heard is not None and film.words.subtitles.key() is None:
-        with show_notes(), progress("listening") as advance:
+        with show_notes(), progress("recognising speech") as advance:
             heard.build(within, advance)
     with show_notes():
         lines = film.words.speech(within)
@@ -88,7 +88,7 @@ def spoken(film: Film, within: Segment | None) -> list[TimedText]:
 
 
 def written(lines: list[TimedText], kind: str) -> str:
-    """The lines in one of the formats."""
+    """Format the lines."""
     if kind == "srt":
         return srt(lines)
     if kind == "vtt":
@@ -103,15 +103,15 @@ def written(lines: list[TimedText], kind: str) -> str:
     "names",
     multiple=True,
     metavar="SPEAKER=NAME",
-    help="Call a speaker, by number or name, something else from now on; repeatable.",
+    help="Rename a speaker, given by number or name; repeatable.",
 )
 @common
 def speakers(path: Path, names: tuple[str, ...], settings: Settings, as_json: bool) -> None:
     """List who speaks in a film, or rename speakers.
 
-    Speakers are those whom the subtitles name. In a film without subtitles, voices are told apart
-    by their sound and numbered; where that is not sure, the speaker is unknown. Names that you give
-    are kept with the film's index and used wherever its words are shown.
+    Speakers are named by the subtitles. In a film without subtitles, voices are distinguished by
+    their sound and numbered; lines of uncertain voices have no speaker. Names that you give are
+    kept with the film's index and used wherever its words are shown.
 
     \b
     Example:
@@ -121,7 +121,7 @@ def speakers(path: Path, names: tuple[str, ...], settings: Settings, as_json: bo
     film = open_film(path, settings)
     spoken(film, None)
     if film.words.recognised is not None:
-        with progress("telling voices apart") as advance:
+        with progress("distinguishing voices") as advance:
             film.words.recognised.tell_voices_apart(film.senses.voices, advance)
     if film.words.speech_note:
         say(film.words.speech_note)

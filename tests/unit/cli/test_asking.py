@@ -12,7 +12,6 @@ from films import Recipe
 
 from longtake.cli.answers import HOW_TO_LOOK
 from longtake.cli.ask import wants_first_look
-from longtake.config import load
 from longtake.errors import MissingExtra
 from longtake.perception.loader import PerceptionModels
 from longtake.types import Question
@@ -65,12 +64,6 @@ def test_the_command_that_an_abstention_names_works(run, film):
     question = ("Which colour?", "--option", "red", "--option", "green")
     code, _, err = run("ask", film, *question, "--method", method, "--model", "test/obliging")
     assert code == 0, err
-
-
-def test_open_ended(run, film):
-    code, out, _ = run("ask", film, "What is it?", "--model", "test/obliging")
-    assert code == 0
-    assert out.startswith("a plain word\n")
 
 
 def test_fields_of_the_method_are_set_by_name(run, film):
@@ -267,19 +260,6 @@ def test_methods_lists_and_explains(run):
     for method in json.loads(out)["methods"]:
         assert method["summary"]
         assert all(field["note"] for field in method["fields"]), method["name"]
-
-
-def test_python_in_three_lines(film):
-    import longtake
-
-    settings = load(assignments=["answers.verify=false"])
-    opened = longtake.open(film, settings=settings)
-    result = opened.ask(
-        "Which?", ["red", "green"], model="test/obliging", method="videoagent", initial_frames=2
-    )
-    assert result.answer.choice == "A"
-    assert result.usage.frames == 2
-    assert result.trace.events[0].method == "videoagent"
 
 
 def test_methods_that_are_compared_pay_for_themselves(run, film):

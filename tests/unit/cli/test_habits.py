@@ -81,7 +81,7 @@ def test_a_folder_is_asked_film_by_film_and_a_broken_one_is_reported(run, film, 
     code, out, _ = run("ask", folder, film, "What is it?", *MODEL, "--json")
     assert [row["status"] for row in rows(out)] == ["answered", "error", "answered"]
     code, _, err = run("ask", folder, film, "What?", *MODEL, "--trace", "t")
-    assert (code, "are for one answer" in err) == (2, True)
+    assert (code, "are for one film and one question" in err) == (2, True)
 
 
 @pytest.mark.parametrize(("kind", "begins"), [("md", "## What"), ("html", "<!doctype html>")])

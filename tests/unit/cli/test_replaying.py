@@ -28,7 +28,7 @@ def record(run, film, trace):
         asked = ("ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache")
         code, out, err = run(*asked, *options)
         assert code == ends, err
-        assert "hold the frames" in err
+        assert "will contain the frames" in err
         return out
 
     return record

@@ -98,23 +98,13 @@ def test_nothing_to_resume_is_said_and_noise_must_be_a_number(run, tmp_path):
     assert "noise must be 0 or more" in err
 
 
-def test_earlier_replies_are_not_used(run, tmp_path, monkeypatch):
+def test_the_method_is_by_default_that_of_ask_and_earlier_replies_are_not_used(
+    run, tmp_path, monkeypatch
+):
     seen = []
 
     def evaluate(solver, *_, **__):
-        seen.append(solver.session.assignment)
-        raise RunError("seen enough")
-
-    monkeypatch.setattr(eval_module, "evaluate", evaluate)
-    run("eval", *LAB, "--method", "blind", *SIMULATED, "--out", tmp_path / "r")
-    assert seen[0].replies is False
-
-
-def test_the_method_is_by_default_that_of_ask(run, tmp_path, monkeypatch):
-    seen = []
-
-    def evaluate(solver, *_, **__):
-        seen.append(solver.method)
+        seen.append((solver.method, solver.session.assignment.replies))
         raise RunError("seen enough")
 
     monkeypatch.setattr(eval_module, "evaluate", evaluate)
@@ -122,7 +112,7 @@ def test_the_method_is_by_default_that_of_ask(run, tmp_path, monkeypatch):
     monkeypatch.setattr(eval_module, "check_models", lambda *_, **__: None)
     run("eval", *LAB, "--out", tmp_path / "r")
     run("eval", *LAB, *SIMULATED, "--out", tmp_path / "s")
-    assert seen == [BUILT_IN_METHOD, ONE_MODEL_METHOD]
+    assert seen == [(BUILT_IN_METHOD, False), (ONE_MODEL_METHOD, False)]
 
 
 PRESET = ("--preset", "videoagent-nextqa", "--allow-differences")
@@ -206,9 +196,9 @@ def test_rows_get_the_settings_and_ask_models_by_the_papers_names(run, runs, tmp
     assert code == 0
     assert "--ablation llama2-70b" in out
     assert f"--config {config}" in out
-    assert "must give these names" not in out
+    assert "models to define" not in out
     code, out, _ = run(*asked[:5], "3", "--dry-run")
-    assert "models that config.toml must give these names: GPT-3.5" in out
+    assert "models to define in config.toml: GPT-3.5" in out
 
 
 def test_a_row_that_fails_is_reported_and_the_rest_goes_on(run, tmp_path):

@@ -166,7 +166,7 @@ def test_a_setting_is_written_and_the_rest_of_the_file_stays(before, after):
 def test_a_file_that_cannot_be_edited_by_lines_is_left_alone(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text("answers.verify = true\n")
-    with pytest.raises(ConfigError, match=r"write there yourself|invalid TOML"):
+    with pytest.raises(ConfigError, match=r"add this yourself|invalid TOML"):
         write_setting(path, "answers", "model", "m")
     assert path.read_text() == "answers.verify = true\n"
 
