@@ -78,7 +78,7 @@ class RenderedAnswer:
 
     def film_of(self, place: int) -> str:
         """The film of a citation."""
-        return self.sources[place] if self.sources else self.film
+        return self.sources[place] if place < len(self.sources) else self.film
 
     def where(self, place: int, cited: Evidence) -> str:
         """The time of a citation, with its film if several were asked."""
