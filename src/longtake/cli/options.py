@@ -15,7 +15,7 @@ from longtake import config, registry
 from longtake._util.timecode import parse_range
 from longtake.cli.output import say
 from longtake.config.entries import BUILTIN_MODELS, PRESETS
-from longtake.errors import ConfigError, check_limit
+from longtake.errors import ConfigError, MediaError, check_limit
 from longtake.runner.assignment import (
     BUILT_IN_METHOD,
     DEFAULT_METHOD,
@@ -42,11 +42,15 @@ class _Path(click.Path):
             if self is not FILM:
                 self.fail("only files on this machine can be named here, not URLs", param, ctx)
             return remote.film_path(value)
-        return Path(os.fsdecode(super().convert(value, param, ctx)))
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        # in one line, since this may be the only word of the command line
+        if self is EXISTING and not path.exists():
+            raise MediaError(path, "not_found", "does not exist")
+        return path
 
 
 PATH = _Path(path_type=Path)
-EXISTING = _Path(path_type=Path, exists=True)
+EXISTING = _Path(path_type=Path)
 FILM = _Path(path_type=Path)
 
 film_path = click.argument("path", type=FILM, metavar="FILM")
@@ -162,7 +166,7 @@ within_option = click.option(
     "--within",
     metavar="START-END",
     callback=lambda _context, _option, text: None if text is None else parse_range(text),
-    help="Only this part, such as 00:10:00-00:20:00.",
+    help="Only this part, such as 00:10:00-00:20:00; clipped to the film.",
 )
 
 

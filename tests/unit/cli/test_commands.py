@@ -308,6 +308,7 @@ def test_former_options_work_with_a_warning(run, called, command, former):
         (["inof", "x"], 2, "did you mean 'info'"),
         (["info"], 2, "Missing argument"),
         (["info", "nowhere.mp4"], 2, "no such file"),
+        (["nowhere.mp4"], 2, "longtake: nowhere.mp4: does not exist"),
         (["frames", "{film}", "--at", "soon"], 2, "not a time"),
         (["frames", "{film}", "--at", "99"], 2, "outside the film"),
         (["index", "{film}", "--set", "index.fsp=2"], 2, "did you mean 'index.fps'"),
