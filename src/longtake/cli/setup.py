@@ -419,7 +419,13 @@ def doctor(settings: Settings, as_json: bool) -> None:
     configs = [str(path) for path in candidates if path.is_file()]
     packages = {name: _version(name) for name in PACKAGES}
     findings = look_around(settings)
-    advice = [*_on_storage(used, free, store.limit_bytes), *advise(findings)]
+    advice = advise(findings)
+    if used > store.limit_bytes:
+        advice.insert(0, Advice("the cache is over its limit", "longtake cache clear --all"))
+    # with less, indexing a long film or downloading a model may fail
+    if free < 2e9:
+        why = f"only {human_bytes(free)} are free where the cache is"
+        advice.insert(0, Advice(why, "longtake cache list"))
     if as_json:
         cache = {
             "folder": str(store.root),
@@ -460,18 +466,6 @@ def doctor(settings: Settings, as_json: bool) -> None:
         click.echo('everything is ready: longtake ask FILM "QUESTION"')
     for each in advice:
         click.echo(visible(f"{each.why}:\n    {each.command}"))
-
-
-def _on_storage(used: int, free: int, limit: float) -> list[Advice]:
-    """What to do about a full cache or disk."""
-    advice = []
-    # with less, indexing a long film or downloading a model may fail
-    if free < 2e9:
-        why = f"only {human_bytes(free)} are free where the cache is"
-        advice.append(Advice(why, "longtake cache list"))
-    if used > limit:
-        advice.append(Advice("the cache is over its limit", "longtake cache clear --all"))
-    return advice
 
 
 def _version(package: str) -> str | None:
