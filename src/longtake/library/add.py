@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -175,11 +175,14 @@ class Adder:
     def _job(self, progress: AddProgress, *, wait: bool) -> bool:
         """Index one part of a film; return ``False`` if another process works on the film."""
         entry = progress.film
+        # a process that dies releases its locks
+        folder = private_folder(self.library.folder / "locks")
+        lock = FileLock(folder / entry.fingerprint, mode=0o600)
         try:
-            with self._claimed(entry, wait=wait) as claimed:
-                if not claimed:
-                    return False
+            with lock.acquire(timeout=-1 if wait else 0):
                 self._build(progress)
+        except Timeout:
+            return False
         except (MediaError, MissingExtra, RunError) as error:
             # the other films may be fine
             self.library.catalogue.failed(entry.fingerprint, str(error))
@@ -245,21 +248,6 @@ class Adder:
         self._evicted = time.monotonic()
         store = open_store(self.library.settings)
         self.report.dropped += [use.name for use in store.evict(keep=keep)]
-
-    @contextmanager
-    def _claimed(self, entry: Entry, *, wait: bool) -> Iterator[bool]:
-        """Lock a film; yield whether that worked. A process that dies releases its locks."""
-        folder = private_folder(self.library.folder / "locks")
-        lock = FileLock(folder / entry.fingerprint, mode=0o600)
-        try:
-            lock.acquire(timeout=-1 if wait else 0)
-        except Timeout:
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            lock.release()
 
 
 def rebuild(library: Library, advance: Advance = ignore) -> list[str]:
