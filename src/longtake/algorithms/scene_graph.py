@@ -3,13 +3,14 @@
 Scenes begin where neighbouring frames differ (section 3.2.1). Edges connect scenes that look alike
 or lie close in time. What is known about a few scenes is diffused to the others; Graph-NMS then
 selects scenes that are relevant and unlike each other (3.2.2, 3.3.3 and appendix C). A scene is a
-half-open range of frame numbers. Frames are unit rows.
+half-open range of frame numbers. Frames are unit rows. Graphs are dense matrices: a film of ten
+hours has at most 3,600 scenes, since a scene lasts ten seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -18,55 +19,17 @@ from numpy.typing import NDArray
 
 from longtake.algorithms import sampling
 
-Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
-BATCH = 1024
-"""Rows whose weights are computed at a time; memory stays linear in the number of scenes."""
 
-
-@dataclass(frozen=True)
-class Edges:
-    """The positive entries of a square matrix, row by row; in a film's graph, a dozen per row."""
-
-    count: int
-    rows: Ints
-    columns: Ints
-    weights: Floats
-
-    @classmethod
-    def summed(cls, count: int, rows: Ints, columns: Ints, weights: Floats) -> Edges:
-        """Build from entries in any order; entries at the same position are added."""
-        # one number per position, so that np.unique both sorts by row and finds repeats
-        positions, where = np.unique(rows * count + columns, return_inverse=True)
-        sums = np.asarray(np.bincount(where, weights, len(positions)), np.float64)
-        return cls(count, positions // count, positions % count, sums)
-
-    def __matmul__(self, vector: Floats) -> Floats:
-        """Multiply the matrix by a vector."""
-        products = self.weights * vector[self.columns]
-        return np.asarray(np.bincount(self.rows, products, self.count), np.float64)
-
-    def of(self, node: int) -> tuple[Ints, Floats]:
-        """Return the columns and weights of a row."""
-        begin, end = np.searchsorted(self.rows, [node, node + 1])
-        return self.columns[begin:end], self.weights[begin:end]
-
-    def dense(self) -> Floats:
-        """Return the full matrix."""
-        matrix = np.zeros((self.count, self.count))
-        matrix[self.rows, self.columns] = self.weights
-        return matrix
-
-
-def visual(one: NDArray[np.floating], other: NDArray[np.floating]) -> Floats:
+def visual(vectors: NDArray[np.floating]) -> Floats:
     """Eq. 1: (W^sim)_ij = max{0, ⟨h_i, h_j⟩}."""
-    return np.maximum(0.0, np.asarray(one @ other.T, np.float64))
+    return np.maximum(0.0, np.asarray(vectors @ vectors.T, np.float64))
 
 
-def temporal(one: NDArray[np.floating], other: NDArray[np.floating], tau: float) -> Floats:
+def temporal(centres: NDArray[np.floating], tau: float) -> Floats:
     """Eq. 2: (W^time)_ij = exp(−|t_i − t_j| / τ)."""
-    return np.asarray(np.exp(-np.abs(np.subtract.outer(one, other)) / tau), np.float64)
+    return np.asarray(np.exp(-np.abs(np.subtract.outer(centres, centres)) / tau), np.float64)
 
 
 def affinity(
@@ -76,30 +39,12 @@ def affinity(
     alpha: float = 0.6,
     tau: float = 30.0,
     top: int = 8,
-) -> Edges:
+) -> Floats:
     """W̃: αW^sim + (1 − α)W^time without self-loops, the ``top`` of each row, then (W̃ + W̃ᵀ)/2."""
-    count = len(vectors)
-    rows, columns, weights = [], [], []
-    for begin in range(0, count, BATCH):
-        part = slice(begin, min(begin + BATCH, count))
-        w_sim = visual(vectors[part], vectors)
-        w_time = temporal(centres[part], centres, tau)
-        batch = alpha * w_sim + (1 - alpha) * w_time
-        row_numbers = np.arange(len(batch))
-        batch[row_numbers, begin + row_numbers] = 0.0  # no self-loops
-        row, column = np.nonzero(strongest(batch, top))
-        rows.append(row + begin)
-        columns.append(column)
-        weights.append(batch[row, column])
-    one, other = np.concatenate(rows), np.concatenate(columns)
-    half = np.concatenate(weights) / 2
-    # each edge goes in both directions; where both ends chose it, the halves add up
-    return Edges.summed(
-        count,
-        np.concatenate([one, other]),
-        np.concatenate([other, one]),
-        np.concatenate([half, half]),
-    )
+    weights = alpha * visual(vectors) + (1 - alpha) * temporal(centres, tau)
+    np.fill_diagonal(weights, 0.0)
+    kept = np.where(strongest(weights, top), weights, 0.0)
+    return np.asarray((kept + kept.T) / 2)
 
 
 def strongest(weights: Floats, top: int) -> NDArray[np.bool_]:
@@ -113,23 +58,21 @@ def strongest(weights: Floats, top: int) -> NDArray[np.bool_]:
     return np.asarray((above | admitted) & (weights > 0))
 
 
-def normalise(weights: Edges) -> Edges:
+def normalise(weights: Floats) -> Floats:
     """Eq. 3: D^(−1/2) W̃ D^(−1/2); the row of a scene without edges stays zero."""
-    degrees = weights @ np.ones(weights.count)
-    divisors = np.where(degrees > 0, degrees, 1.0)
-    scale = np.where(degrees > 0, 1 / np.sqrt(divisors), 0.0)
-    scaled = scale[weights.rows] * weights.weights * scale[weights.columns]
-    return replace(weights, weights=scaled)
+    degrees = weights.sum(axis=1)
+    # the edges of a scene without any are zero, whatever they are divided by
+    scale = 1 / np.sqrt(np.where(degrees > 0, degrees, 1.0))
+    return np.asarray(scale[:, None] * weights * scale)
 
 
 def diffuse(
-    weights: Edges, injected: Floats, start: Floats, *, beta: float = 0.6, steps: int = 7
+    weights: Floats, injected: Floats, start: Floats, *, beta: float = 0.6, steps: int = 7
 ) -> Floats:
     """Eq. 13, repeated ``steps`` times from ``start``: F ← βW_norm F + (1 − β)Y.
 
-    When it starts from the last belief, an update after an observation costs O(steps · K · top).
     Each step multiplies the distance to the limit (1 − β)(I − βW_norm)⁻¹Y by at most β, since no
-    eigenvalue of W_norm exceeds 1.
+    eigenvalue of W_norm exceeds 1. Starting from the last belief, few steps are therefore enough.
     """
     belief = start
     for _ in range(steps):
@@ -138,7 +81,7 @@ def diffuse(
 
 
 def graph_nms(
-    belief: Floats, channels: Floats, weights: Edges, *, max_scenes: int = 8, eta: float = 0.2
+    belief: Floats, channels: Floats, weights: Floats, *, max_scenes: int = 8, eta: float = 0.2
 ) -> list[int]:
     """Algorithm 2: the best scene of each facet, then those of highest belief.
 
@@ -155,8 +98,7 @@ def graph_nms(
         if damped[best] <= 0:
             break  # the rest is irrelevant
         chosen.append(best)
-        neighbours, _ = weights.of(best)
-        damped[neighbours] *= eta  # similar scenes add little
+        damped[weights[best] > 0] *= eta  # similar scenes add little
     return chosen
 
 
@@ -169,16 +111,14 @@ def _representatives(belief: Floats, channels: Floats, max_scenes: int) -> list[
 
 
 def strongest_neighbour(
-    weights: Edges, node: int, belief: Floats, open_: NDArray[np.bool_]
+    weights: Floats, node: int, belief: Floats, open_: NDArray[np.bool_]
 ) -> int | None:
     """Eq. 6: arg max of W̃_ij · F_j over unvisited j with W̃_ij > 0; ``None`` if there is none."""
-    best: tuple[float, float, int] | None = None
-    for j, weight in zip(*weights.of(node), strict=True):
-        if open_[j] and weight > 0:
-            # ties go to the stronger edge, then to the earlier scene
-            rank = (weight * belief[j], weight, -int(j))
-            best = rank if best is None else max(best, rank)
-    return None if best is None else -best[2]
+    candidates = np.flatnonzero(open_ & (weights[node] > 0)).tolist()
+    # ties go to the stronger edge, then to the earlier scene
+    return max(
+        candidates, key=lambda j: (weights[node, j] * belief[j], weights[node, j]), default=None
+    )
 
 
 def most_believed(belief: Floats, open_: NDArray[np.bool_]) -> int | None:
@@ -186,11 +126,6 @@ def most_believed(belief: Floats, open_: NDArray[np.bool_]) -> int | None:
     if not open_.any():
         return None
     return int(np.where(open_, belief, -np.inf).argmax())
-
-
-def in_order(selected: Sequence[int], belief: Floats) -> list[int]:
-    """Sort selected scenes by descending belief."""
-    return sorted(selected, key=lambda node: (-float(belief[node]), node))
 
 
 Span: TypeAlias = tuple[int, int]

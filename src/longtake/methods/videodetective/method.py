@@ -400,7 +400,8 @@ class VideoDetective:
         highest = max(float(belief.max()), 1e-9)
         sizes = [end - begin for begin, end in scenes.spans]
         relevance = np.repeat(np.asarray(belief / highest, np.float64), sizes)
-        best = [scenes.spans[node] for node in scene_graph.in_order(nodes, belief)]
+        by_belief = sorted(nodes, key=lambda node: (-float(belief[node]), node))
+        best = [scenes.spans[node] for node in by_belief]
         uniform = self.uniform_frames(state.question)
         picked = self.picking(scenes.vectors, best, relevance, count=self.frames, uniform=uniform)
         return look_at(state.footage, scenes.rows[picked].tolist())

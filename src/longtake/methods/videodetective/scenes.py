@@ -77,9 +77,9 @@ class SceneGraph:
     segments: tuple[Segment, ...]
     nodes: NDArray[np.float64]
     """h_i, a unit vector per scene."""
-    weights: scene_graph.Edges
+    weights: NDArray[np.float64]
     """W̃."""
-    spreading: scene_graph.Edges
+    spreading: NDArray[np.float64]
     """W_norm."""
 
     def __len__(self) -> int:
