@@ -45,10 +45,8 @@ def scope(text: str, duration: float) -> Segment | None:
     return None if empty or whole else Segment(start, end)
 
 
-def clipped(blocks: list[Segment], within: Segment | None) -> list[Segment]:
+def clipped(blocks: list[Segment], within: Segment) -> list[Segment]:
     """Cut blocks to a segment and drop those outside it."""
-    if within is None:
-        return blocks
     parts = [(max(block.start, within.start), min(block.end, within.end)) for block in blocks]
     return [Segment(start, end) for start, end in parts if end > start]
 

@@ -13,27 +13,21 @@ Floats: TypeAlias = NDArray[np.float32]
 Bools: TypeAlias = NDArray[np.bool_]
 
 CARD_CHANGE = 12.0
-"""Difference of the most changed small tile from which two still pictures are distinct."""
+"""Two still pictures are distinct if their most changed small tile differs by this or more."""
 PRINT_CHANGE = 15.0
-"""Mean difference of the most changed pixels of two still thumbnails from which they show different
-print. Cards of small print that follow each other differ by 17 and more, a moved pointer by 11, the
-same card by up to 3."""
+"""Two still thumbnails show different print if their most changed pixels differ by this on average.
+Consecutive cards of small print differ by 17 and more, a moved pointer by 11, the same card by up
+to 3."""
 STILL = 5.0
-"""Difference of the most changed small tile below which a picture stands still."""
+"""A picture stands still if its most changed small tile differs by less than this."""
 LONGEST = 10
-"""Frames after which a run is looked at again: pans and rolling credits change without a cut."""
+"""Longest run in frames: pans and rolling credits change without a cut."""
 _ROWS, _COLUMNS = 9, 16  # small tiles; a large tile is 3 × 2 of them
 
 
 def tile_colours(thumbnails: NDArray[np.uint8]) -> Floats:
     """Return the mean colours of the 9 × 16 tiles of each picture."""
-    if thumbnails.ndim != 4 or thumbnails.shape[-1] != 3:
-        raise ValueError(f"thumbnails are frames × height × width × 3, not {thumbnails.shape}")
     count, height, width, _ = thumbnails.shape
-    if height < _ROWS or width < _COLUMNS:
-        raise ValueError(
-            f"thumbnails of {width}×{height} are too small; the minimum is {_COLUMNS}×{_ROWS}"
-        )
     high, wide = height // _ROWS, width // _COLUMNS
     tiles = np.empty((count, _ROWS, _COLUMNS, 3), np.float32)
     # 256 at a time: as float numbers, the thumbnails of an hour take 100 MB
@@ -121,20 +115,19 @@ def runs(thumbnails: NDArray[np.uint8]) -> list[tuple[int, int]]:
 
 
 def spans(stands: Ints, frame: int) -> list[tuple[int, int]]:
-    """Half-open ranges of the frames that ``frame`` stands for, in what :func:`survey` gives."""
+    """Half-open ranges of the frames that ``frame`` represents in the result of :func:`survey`."""
     where = np.concatenate(([False], stands == frame, [False]))
     edges = np.flatnonzero(where[1:] != where[:-1])
     return [(int(begin), int(end)) for begin, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def survey(thumbnails: NDArray[np.uint8]) -> Ints:
-    """For every frame, the position of the frame to look at that stands for it.
+    """For every frame, the index of the frame that represents it.
 
-    Looked at is the most settled frame of each run that looks like none before it.
-
-    ``thumbnails`` is frames × height × width × 3 (the store has 36 × 64, one a second). A frame is
-    settled if it differs little from its neighbours in the run, so that a dissolve or a half-faded
-    caption is not what gets read.
+    Each run is represented by its most settled frame, or by that of an earlier run that looks the
+    same. ``thumbnails`` is frames × height × width × 3 (the store has 36 × 64, one a second). A
+    frame is settled if it differs little from its neighbours in the run, so that a dissolve or a
+    half-faded caption is not read.
     """
     tiles = tile_colours(thumbnails)
     calm, resting = still(tiles), steady(tiles)

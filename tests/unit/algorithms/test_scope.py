@@ -72,4 +72,3 @@ def test_blocks_are_cut_to_the_scope():
     blocks = [Segment(0, 10), Segment(10, 30), Segment(30, 50)]
     assert clipped(blocks, Segment(20, 40)) == [Segment(20, 30), Segment(30, 40)]
     assert clipped(blocks, Segment(10, 30)) == [Segment(10, 30)]
-    assert clipped(blocks, None) == blocks
