@@ -1,4 +1,4 @@
-"""Turning signals into probabilities, and measuring how far probabilities can be trusted."""
+"""Turns signals into probabilities, and measures how well probabilities are calibrated."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 BIAS = "bias"
-"""The weight that is added whatever the signals say."""
+"""The name of the constant term among the weights."""
+
 BINS = 10
 """Bins of the expected calibration error."""
 SUREST = 0.999
-"""Probabilities are kept between 1 − this and this: nothing measured is certain."""
+"""Upper bound of probabilities; 1 − this is the lower bound."""
 
 
 def logistic(
@@ -35,7 +36,7 @@ def logistic(
         slope = table.T @ (target - chance) - penalty @ weights
         curve = (table * (chance * (1 - chance))[:, None]).T @ table + penalty
         change = np.linalg.solve(curve, slope)
-        # far steps overshoot where the curve is flat
+        # long steps overshoot where the curvature is small
         weights += np.clip(change, -5, 5)
         if np.abs(change).max() < 1e-8:
             break
@@ -60,12 +61,10 @@ def log_odds(chance: float) -> float:
     return math.log(kept / (1 - kept))
 
 
-def reliability(
-    stated: Sequence[float], right: Sequence[bool], bins: int = BINS
-) -> list[tuple[float, float, int]]:
+def reliability(stated: Sequence[float], right: Sequence[bool]) -> list[tuple[float, float, int]]:
     """Mean probability, share of right answers and their number, in bins of equal width."""
     chances, truths = np.asarray(stated, np.float64), np.asarray(right, np.float64)
-    numbers = np.minimum((chances * bins).astype(np.int64), bins - 1)
+    numbers = np.minimum((chances * BINS).astype(np.int64), BINS - 1)
     filled = []
     for number in sorted(set(numbers.tolist())):
         inside = numbers == number
@@ -74,17 +73,17 @@ def reliability(
     return filled
 
 
-def expected_error(stated: Sequence[float], right: Sequence[bool], bins: int = BINS) -> float:
+def expected_error(stated: Sequence[float], right: Sequence[bool]) -> float:
     """Expected calibration error: Σ_b n_b / n · |share right in b − mean probability in b|."""
-    filled = reliability(stated, right, bins)
+    filled = reliability(stated, right)
     return sum(count * abs(share - mean) for mean, share, count in filled) / max(1, len(stated))
 
 
-def chance_error(stated: Sequence[float], draws: int = 300) -> float:
-    """The calibration error that exact probabilities would show by chance alone."""
+def chance_error(stated: Sequence[float]) -> float:
+    """The calibration error that exact probabilities would show by chance alone, in 300 draws."""
     rng = np.random.default_rng(0)
     chances = np.asarray(stated, np.float64)
-    drawn = [(rng.random(len(chances)) < chances).tolist() for _ in range(draws)]
+    drawn = [(rng.random(len(chances)) < chances).tolist() for _ in range(300)]
     return float(np.mean([expected_error(stated, right) for right in drawn]))
 
 
@@ -94,7 +93,7 @@ def brier(stated: Sequence[float], right: Sequence[bool]) -> float:
 
 
 def auroc(stated: Sequence[float], right: Sequence[bool]) -> float:
-    """Chance that a right answer is stated as likelier than a wrong one; ties count half."""
+    """Chance that a right answer has a higher probability than a wrong one; ties count half."""
     chances, truths = np.asarray(stated, np.float64), np.asarray(right, np.bool_)
     gaps = chances[truths][:, None] - chances[~truths][None, :]
     return float(((gaps > 0) + 0.5 * (gaps == 0)).mean()) if gaps.size else 0.5

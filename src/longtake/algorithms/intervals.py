@@ -23,7 +23,7 @@ def union(segments: Iterable[Segment]) -> list[Segment]:
 def elsewhere(segments: Iterable[Segment], duration: float, chance: Random) -> list[Segment]:
     """Random stretches of a film outside of the segments, of the same lengths.
 
-    A stretch that meets one of the segments goes on behind it. The segments must not cover more
+    A stretch that reaches one of the segments continues after it. The segments must not cover more
     than half of the film.
     """
     taken = union(segments)
@@ -59,7 +59,7 @@ def coverage(segments: Iterable[Segment], within: Segment) -> float:
 
 
 NEAR = 5.0
-"""Seconds within which a citation counts as at the evidence."""
+"""Maximum distance in seconds between a citation and evidence that it matches."""
 
 
 def gap(one: Segment, other: Segment) -> float:
@@ -67,26 +67,21 @@ def gap(one: Segment, other: Segment) -> float:
     return max(0.0, one.start - other.end, other.start - one.end)
 
 
-def precision(
-    cited: Sequence[Segment], evidence: Sequence[Segment], near: float = NEAR
-) -> float | None:
-    """The share of citations that lie at the evidence; ``None`` if nothing is cited."""
+def precision(cited: Sequence[Segment], evidence: Sequence[Segment]) -> float | None:
+    """The share of citations that match the evidence; ``None`` if nothing is cited."""
     if not cited:
         return None
-    return sum(_is_near(citation, evidence, near) for citation in cited) / len(cited)
+    return sum(_is_near(citation, evidence) for citation in cited) / len(cited)
 
 
-def recall(
-    cited: Sequence[Segment], evidence: Sequence[Segment], near: float = NEAR
-) -> float | None:
-    """The share of the evidence that a citation lies at; ``None`` if no evidence is known."""
-    if not evidence:
-        return None
-    return sum(_is_near(true, cited, near) for true in evidence) / len(evidence)
+def recall(cited: Sequence[Segment], evidence: Sequence[Segment]) -> float | None:
+    """The share of the evidence that is cited; ``None`` if no evidence is known."""
+    # the same with the roles exchanged
+    return precision(evidence, cited)
 
 
-def _is_near(one: Segment, others: Sequence[Segment], near: float) -> bool:
-    return any(gap(one, other) <= near for other in others)
+def _is_near(one: Segment, others: Sequence[Segment]) -> bool:
+    return any(gap(one, other) <= NEAR for other in others)
 
 
 def tightness(cited: Sequence[Segment], evidence: Sequence[Segment]) -> float:
@@ -109,7 +104,8 @@ def _measured(cited: Sequence[Segment], evidence: Sequence[Segment]) -> tuple[fl
     """Seconds that are cited, that are true, and that are both."""
     covered, true = union(cited), union(evidence)
     both = sum(one.overlap(other) for one in covered for other in true)
-    return sum(each.duration for each in covered), sum(each.duration for each in true), both
+    cited_seconds = sum(segment.duration for segment in covered)
+    return cited_seconds, sum(segment.duration for segment in true), both
 
 
 def iou(predicted: Segment, evidence: Sequence[Segment]) -> float:

@@ -7,7 +7,7 @@ frames. A quantity that compares a frame with the one before it has N − 1 valu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,17 +22,25 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = NDArray[np.float64]
 
+BINS = 32
+"""Bins of a histogram per channel (K)."""
 CHANNEL_WEIGHTS = (0.55, 0.35, 0.10)
 """Weights of hue, saturation and value in the colour novelty (α, β, γ)."""
+DECAY = 0.9
+"""Share of the average embedding that a new frame leaves (δ)."""
+WINDOW = 5
+"""Samples of a moving average (w)."""
+CLIP = 4.0
+"""Largest robust z that counts."""
 
 
-def colour_histograms(pixels: Pixels, bins: int = 32) -> Floats:
+def colour_histograms(pixels: Pixels) -> Floats:
     """``h̃ = h / (Σ_k h^H[k] + Σ_k h^S[k] + Σ_k h^V[k])``: 3 × K, normalised jointly (ℓ1)."""
     from PIL import Image
 
     hsv = np.asarray(Image.fromarray(pixels).convert("HSV")).reshape(-1, 3)
-    places = hsv.astype(np.int64) * bins // 256
-    counts = [np.bincount(places[:, channel], minlength=bins) for channel in range(3)]
+    places = hsv.astype(np.int64) * BINS // 256
+    counts = [np.bincount(places[:, channel], minlength=BINS) for channel in range(3)]
     histograms = np.asarray(counts, np.float64)
     return np.asarray(histograms / max(float(histograms.sum()), 1.0))
 
@@ -76,10 +84,10 @@ def cosine_distance(some: Floats, others: Floats) -> Floats:
     return np.asarray(1 - cosines)
 
 
-def colour_novelty(histograms: Floats, weights: Sequence[float] = CHANNEL_WEIGHTS) -> Floats:
+def colour_novelty(histograms: Floats) -> Floats:
     """``c_r^nov = α d_r^H + β d_r^S + γ d_r^V``, d being cosine distances; from N × 3 × K."""
     distances = cosine_distance(histograms[1:], histograms[:-1])
-    return np.asarray(distances @ np.asarray(weights))
+    return np.asarray(distances @ np.asarray(CHANNEL_WEIGHTS))
 
 
 def absolute_change(values: Floats) -> Floats:
@@ -87,7 +95,7 @@ def absolute_change(values: Floats) -> Floats:
     return np.asarray(np.abs(np.diff(values)))
 
 
-def embedding_novelty(embeddings: Floats, decay: float = 0.9) -> Floats:
+def embedding_novelty(embeddings: Floats) -> Floats:
     """``u_r^emb = ½ d_r^prev + ½ d_r^ema``: distance to the previous frame and to the average.
 
     The average is ``ẽ_1 = e_1, ẽ_r = δ ẽ_{r−1} + (1 − δ) e_r``. It averages the raw embeddings and
@@ -97,7 +105,7 @@ def embedding_novelty(embeddings: Floats, decay: float = 0.9) -> Floats:
     averages = []
     for row in embeddings[1:]:
         averages.append(average[0])
-        average = decay * average + (1 - decay) * row
+        average = DECAY * average + (1 - DECAY) * row
     # reshaped, so that a single frame gives an empty matrix of the right width
     so_far = np.asarray(averages, np.float64).reshape(-1, embeddings.shape[1])
     to_previous = cosine_distance(embeddings[1:], embeddings[:-1])
@@ -127,7 +135,7 @@ def robust_z(values: Floats) -> Floats:
     return np.asarray((values - np.median(values)) / spread)
 
 
-def moving_average(values: Floats, window: int = 5) -> Floats:
+def moving_average(values: Floats, window: int = WINDOW) -> Floats:
     """``x̄_r``: the mean over ``|u − r| ≤ ⌊w/2⌋``, truncated at both ends."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
     places = np.arange(len(values))
@@ -136,9 +144,9 @@ def moving_average(values: Floats, window: int = 5) -> Floats:
     return np.asarray((sums[end] - sums[begin]) / (end - begin))
 
 
-def normalised(values: Floats, *, window: int = 5, clip: float = 4.0) -> Floats:
-    """``z̄_r``: robust z of a cue, averaged over a short window and clipped to ±``clip``."""
-    return np.asarray(np.clip(moving_average(robust_z(values), window), -clip, clip))
+def normalised(values: Floats) -> Floats:
+    """``z̄_r``: robust z of a cue, averaged over a short window and clipped."""
+    return np.asarray(np.clip(moving_average(robust_z(values)), -CLIP, CLIP))
 
 
 def fusion_weights(cues: Mapping[str, Floats], base: Mapping[str, float]) -> dict[str, float]:
@@ -150,7 +158,7 @@ def fusion_weights(cues: Mapping[str, Floats], base: Mapping[str, float]) -> dic
     return dict.fromkeys(raw, 0.0)
 
 
-def fuse(cues: Mapping[str, Floats], base: Mapping[str, float], *, window: int = 5) -> Floats:
+def fuse(cues: Mapping[str, Floats], base: Mapping[str, float], *, window: int = WINDOW) -> Floats:
     """``s(τ_r) = Σ_c w_c z_r^c``, averaged over a short window again."""
     weights = fusion_weights(cues, base)
     total = np.sum([weights[name] * values for name, values in cues.items()], axis=0)

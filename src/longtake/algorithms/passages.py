@@ -1,13 +1,9 @@
-"""Finds passages: a phrase in a text, the words of an answer, lines close to a query.
-
-Also how several rankings are fused into one, of lines or of moments.
-"""
+"""Finds phrases in texts and lines close to a query, and fuses rankings of lines or of moments."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -55,8 +51,8 @@ def find(phrase: str, text: str) -> PhraseMatch:
 
     A match that differs only in case, spaces and punctuation scores 1. Edits are insertions,
     deletions and substitutions between the squeezed phrase and the part of the squeezed text that
-    matches it best (Sellers 1980). In a long line of speech, the place tells when the phrase was
-    said, since a word takes roughly as long as it has letters.
+    matches it best (Sellers 1980). The place in a line of speech gives the time of the phrase,
+    since the duration of a word is roughly proportional to its letters.
     """
     needle, hay = squeeze(phrase), squeeze(text)
     if not needle or not hay:
@@ -88,15 +84,15 @@ class Occurrence(NamedTuple):
 
 
 def occurrences(phrase: str, lines: Sequence[Line]) -> list[Occurrence]:
-    """Every place at which the words of a phrase follow each other, in whatever form.
+    """Every place at which the words of a phrase follow each other, in any inflection.
 
     A phrase may begin in one line and end in the next one of the same speaker, if that follows
-    within :data:`NEAR` seconds. Names of speakers are not said.
+    within :data:`NEAR` seconds. The labels of speakers do not match.
     """
     found = []
-    for name, own in by_speaker(lines).items():
+    for name, spoken in by_speaker(lines).items():
         label = f"{name}: " if name else ""
-        found += [hit._replace(text=label + hit.text) for hit in _in_a_row(phrase, own)]
+        found += [hit._replace(text=label + hit.text) for hit in _in_a_row(phrase, spoken)]
     return sorted(found, key=lambda hit: hit.segment)
 
 
@@ -128,7 +124,7 @@ class _TimedWord(NamedTuple):
 
 
 def _timed_words(line: Line, number: int) -> list[_TimedWord]:
-    """The words of a line; each takes as long as it has letters."""
+    """The words of a line, with durations in proportion to their letters."""
     words = lexical.words_in_order(line.text)
     edges = np.cumsum([0, *map(len, words)]) / max(1, sum(map(len, words)))
     times = (line.segment.start + edges * line.segment.duration).tolist()
@@ -178,15 +174,15 @@ def _edits(needle: str, hay: str) -> tuple[int, int]:
 NEAR = 5.0
 """Seconds between lines that still belong together."""
 QUOTED = 2.0
-"""Word score of a line that holds a whole query: more than any overlap of single words."""
+"""Bonus of a line that contains a whole query."""
 
 
 def by_words(queries: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:
     """Overlap of content words, weighted by rarity, for each query and text.
 
-    A text that holds an option or a phrase of at least two words, recognition errors allowed, gets
-    :data:`QUOTED` on top: reading drops spaces and hearing drops endings, which an overlap of words
-    misses.
+    A text that contains a query of at least two words, allowing for recognition errors, gets
+    :data:`QUOTED` in addition: OCR drops spaces and speech recognition drops endings, which an
+    overlap of words misses.
     """
     forms = [lexical.lemmas([text]) for text in texts]
     scores = np.zeros((len(queries), len(texts)))
@@ -200,13 +196,11 @@ def by_words(queries: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64
     return scores
 
 
-def with_neighbours(
-    chosen: Sequence[int], lines: Sequence[Line], reach: int, near: float = NEAR
-) -> list[list[int]]:
+def with_neighbours(chosen: Sequence[int], lines: Sequence[Line], reach: int) -> list[list[int]]:
     """Chosen lines with up to ``reach`` lines on either side, grouped into runs.
 
-    A neighbour follows within ``near`` seconds: signs that are minutes apart stand side by side in
-    a list, but have nothing to do with each other.
+    A neighbour follows within :data:`NEAR` seconds: consecutive signs may be minutes apart and
+    unrelated.
     """
     wanted: set[int] = set()
     for number in chosen:
@@ -215,13 +209,13 @@ def with_neighbours(
             for distance in range(1, reach + 1):
                 place = number + step * distance
                 beside = place - step
-                if not 0 <= place < len(lines) or _gap(lines[place], lines[beside]) > near:
+                if not 0 <= place < len(lines) or _gap(lines[place], lines[beside]) > NEAR:
                     break
                 wanted.add(place)
     runs: list[list[int]] = []
     for number in sorted(wanted):
         follows = bool(runs) and runs[-1][-1] == number - 1
-        if follows and _gap(lines[number - 1], lines[number]) <= near:
+        if follows and _gap(lines[number - 1], lines[number]) <= NEAR:
             runs[-1].append(number)
         else:
             runs.append([number])
@@ -253,7 +247,7 @@ def reciprocal_rank(rankings: Sequence[Sequence[T]], *, k: int = K) -> list[tupl
 
 
 def by_moment(
-    rankings: Mapping[str, Sequence[float]], *, apart: float = 2.0, k: int = K
+    rankings: Mapping[str, Sequence[float]], *, apart: float
 ) -> list[tuple[float, float, dict[str, float]]]:
     """Fuse rankings of *times*: hits of different sources within ``apart`` seconds add up.
 
@@ -272,20 +266,16 @@ def by_moment(
             nearest.members.setdefault(source, (rank, time))
         else:
             moments.append(_Moment(time, {source: (rank, time)}))
-    fused = [(moment.time, moment.score(k), moment.times) for moment in moments]
+    fused = []
+    for moment in moments:
+        score = sum(1 / (K + rank) for rank, _ in moment.members.values())
+        found_at = {source: time for source, (_, time) in moment.members.items()}
+        fused.append((moment.time, score, found_at))
     return sorted(fused, key=lambda entry: (-entry[1], entry[0]))
 
 
-@dataclass(frozen=True)
-class _Moment:
+class _Moment(NamedTuple):
     """Hits that lie close together in time: rank and time by source."""
 
     time: float
     members: dict[str, tuple[int, float]]
-
-    def score(self, k: int) -> float:
-        return sum(1 / (k + rank) for rank, _ in self.members.values())
-
-    @property
-    def times(self) -> dict[str, float]:
-        return {source: time for source, (_, time) in self.members.items()}

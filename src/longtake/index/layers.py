@@ -185,9 +185,9 @@ class Pictures:
         # encoders derived from one network share its layer
         return list({str(layer.key): layer for layer in needed}.values())
 
-    def rows(self, layer: FrameLayer, advance: Advance = ignore) -> NDArray[Any]:
+    def rows(self, layer: FrameLayer) -> NDArray[Any]:
         """The rows of a layer, one per moment of the grid."""
-        self.build([layer], advance)
+        self.build([layer])
         stored = self._source.folder.read(with_grid(layer.key, self._source.fps))
         assert stored is not None  # just built
         return stored[0]["rows"]

@@ -132,18 +132,20 @@ class Meter(Sink):
 
 
 LEVELS = " ▁▂▃▄▅▆▇█"
+COLUMNS = 48
+"""Columns of a strip of bars."""
 WIDTH = 110
 """Columns after which a line is truncated."""
-MOST_TIMES = 8
+MAX_TIMES = 8
 """Frame times listed in a line before the rest is only counted."""
 
 
-def strip(values: tuple[float, ...], columns: int = 48) -> str:
+def strip(values: tuple[float, ...]) -> str:
     """Draw values over the film as one line of bars; the highest value is a full bar."""
     if not values:
         return ""
     low, high = min(values), max(values)
-    columns = min(columns, len(values))
+    columns = min(COLUMNS, len(values))
     scale = (len(LEVELS) - 1) / (high - low) if high > low else 0.0
     edges = [i * len(values) // columns for i in range(columns + 1)]
     # a column shows its highest value, so that a short peak stays visible
@@ -219,8 +221,8 @@ def _frames(event: FramesSeen) -> str:
 
 def times_in_words(times: Sequence[float]) -> str:
     """The first times, and how many more there are."""
-    shown = " ".join(f"[{clock(time)}]" for time in times[:MOST_TIMES])
-    unlisted = len(times) - MOST_TIMES
+    shown = " ".join(f"[{clock(time)}]" for time in times[:MAX_TIMES])
+    unlisted = len(times) - MAX_TIMES
     return f"{shown} and {unlisted} more" if unlisted > 0 else shown
 
 
