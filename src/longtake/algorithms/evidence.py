@@ -1,9 +1,9 @@
-"""Judges lines of a film as evidence, by rule: does a line contradict an answer, or another line?
-Does it say something about the film's world at all, or tell the reader what to answer?
+"""Rules for lines as evidence: whether a line contradicts an answer or another line, and whether it
+is an instruction to the reader instead of evidence.
 
 Two texts that make the same statement contradict each other if one has another number or name in
-the same place, or negates what the other asserts. The rules are for English and prefer silence:
-paraphrases, number words, parts of names and texts about something else are no contradictions.
+the same place, or negates what the other asserts. The rules are for English, and prefer to miss a
+contradiction: paraphrases, number words and parts of names do not contradict.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from longtake.algorithms.lexical import NUMBERS, SCALES
 from longtake.algorithms.question_kinds import answer_type, negated
 
 SAME = 0.6
-"""Share of a statement's words, weighted by rarity, that a text must hold to make it too."""
+"""A text makes the same statement if it contains this share of its words, weighted by rarity."""
 ASKED = 0.8
 """The same for the words of a question, or of a statement that is negated."""
 HELD = 0.6
-"""Share of an answer's words, weighted by rarity, that a text must hold to be cited for it."""
+"""A text may be cited for an answer if it contains this share of its words, weighted by rarity."""
 
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[.,!?;:]")
 _ENDS = frozenset(".!?;")
@@ -34,10 +34,8 @@ _LOOSE |= {"once": 1, "twice": 2, "both": 2, "couple": 2, "pair": 2, "dozen": 12
 _AND_A_HALF = ["and", "a", "half"]
 _IS = frozenset(["is", "are", "was", "were", "be", "it's", "that's", "equals", "costs", ":"])
 _NAMING = frozenset(["is", "by", "from", "called", "named"])
-_PASSED_OVER = frozenset(
-    ["a", "an", "the", "now", "about", "only", "just", "mr", "mrs", "ms", "dr"]
-)
-"""Words between a value and the word that tells its place: "is now the 4471"."""
+_SKIPPED = frozenset(["a", "an", "the", "now", "about", "only", "just", "mr", "mrs", "ms", "dr"])
+"""Words between a value and the word that marks its place: "is now the 4471"."""
 _NEGATIONS = frozenset(["not", "never", "nobody", "nothing", "none", "neither", "nor", "cannot"])
 _NEGATIONS |= {"without", "hardly"}
 # such a negation asserts something: "not until Monday", "not only"
@@ -47,7 +45,7 @@ _COUNTED = re.compile(r"\b(?:how (?:many|often)|number of (?!the\b)|count)\b", r
 # "No bridges are open" does not answer with "no"
 _YES_OR_NO = re.compile(r"\W*(yes|no)(?:\s*[,.!][\s,.!]*|\s*$)", re.I)
 
-# what exists only between those who ask and those who answer: no film knows of it
+# words about the task of answering, which the world of a film does not contain
 _ANSWERER = (
     r"(?:assistant|chatbot|AI|LLM|language model|(?i:system)\s*:"
     r"|(?i:whoever) (?:reads|answers|watches|describes|summari[sz]es))"
@@ -72,7 +70,7 @@ _ABOUT_TASK = re.compile(rf"\b(?:{_TASK}|{_ANSWERER})\b")
 
 
 class Value(NamedTuple):
-    """A number or a name, and the words beside it, which tell its place in a statement."""
+    """A number or a name, and the words beside it, which mark its place in a statement."""
 
     text: str
     before: str
@@ -82,9 +80,9 @@ class Value(NamedTuple):
 
 
 def held(answer: str, wanted: frozenset[str], text: str) -> float:
-    """The share of the wanted base forms in a text; 1 if it holds the answer letter for letter.
+    """The share of the wanted base forms that a text contains; 1 if it contains the whole answer.
 
-    It is 0 if a number of the answer is missing: one digit is a small edit and another fact.
+    It is 0 if a number of the answer is missing, since another digit is another fact.
     """
     tokens = [token.lower() for token in _TOKEN.findall(answer)]
     runs = [tokens[start:end] for start, end in _number_runs(tokens)]
@@ -100,13 +98,13 @@ def held(answer: str, wanted: frozenset[str], text: str) -> float:
 
 
 def contradicts(answer: str, cited: str, question: str = "") -> str | None:
-    """Why a cited text contradicts an answer, in words; ``None`` if no rule says that it does.
+    """The reason why a cited text contradicts an answer; ``None`` if no rule applies.
 
-    The question tells what a short answer is about. Counts are not compared: three events may be
-    seen at three moments, each of which shows one.
+    The question gives a short answer its context. Counts are not compared: a film may show three
+    events at three moments.
     """
     if negated(question):
-        return None  # the film does not state the right option
+        return None  # the right option is the one that the film does not state
     polar = _YES_OR_NO.match(answer)
     claim = answer[polar.end() :] if polar else answer
     if polar and not claim:
@@ -127,9 +125,9 @@ def contradicts(answer: str, cited: str, question: str = "") -> str | None:
 
 
 def disagreements(question: str, texts: Sequence[str]) -> list[tuple[int, int]]:
-    """The places of pairs of texts that answer a question differently.
+    """The indices of pairs of texts that answer a question differently.
 
-    Both must hold the words of the question: a text that is about something else cannot disagree.
+    Both must contain the words of the question, so that they are about the same thing.
     """
     asked = lexical.lemmas([question])
     about = [place for place, text in enumerate(texts) if asked and _share(asked, text) >= ASKED]
@@ -144,10 +142,10 @@ def disagreements(question: str, texts: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def is_instruction(text: str, question: str = "") -> bool:
-    """Whether a line tells its reader what to answer, which is evidence of nothing.
+    """Whether a line instructs its reader how to answer, so that it cannot be evidence.
 
-    It orders something about the question, its options or the answer, or addresses whoever answers.
-    A question that is itself about such things may be answered by such a line.
+    It gives an order about the question, its options or the answer, or addresses the answerer. Such
+    a line may be evidence for a question that is about these things itself.
     """
     return not _ABOUT_TASK.search(question) and _INSTRUCTION.search(text) is not None
 
@@ -197,7 +195,7 @@ def names(text: str) -> list[Value]:
     capitals = [word for word in words if word[0].isupper()]
     is_bare = len(words) == len(capitals) <= 3
     if not is_bare and 2 * len(capitals) > len(words) + 1:
-        return []  # a title or a line in capitals: its capitals tell nothing
+        return []  # in a title or a line in capitals, capitals do not mark names
     values: list[Value] = []
     start = 0
     while start < len(tokens):
@@ -229,7 +227,7 @@ def _other_number(claim: str, part: str, text: str) -> tuple[str, str] | None:
 def _other_name(claim: str, part: str, text: str, *, named: bool = False) -> tuple[str, str] | None:
     """A name that the text lacks, and the one that a part of it has in the same place.
 
-    ``named``: a name is asked for, so that a claim may consist of nothing else.
+    ``named``: the question asks for a name, so a claim may consist of a name alone.
     """
     missing = [value for value in names(claim) if not _mentions(text, value.text)]
     others = [value for value in names(part) if not _mentions(claim, value.text)]
@@ -243,9 +241,9 @@ def _other_name(claim: str, part: str, text: str, *, named: bool = False) -> tup
 
 
 def _denial(claim: str, text: str, *, denies: bool) -> str | None:
-    """Why the text denies what the claim asserts; ``denies``: the claim is said not to hold.
+    """The reason why the text denies what the claim asserts, or with ``denies``, asserts it.
 
-    The statement must stand in one sentence that says little else, and only with that sign.
+    Every short sentence that makes the statement must contradict the claim.
     """
     words = lexical.lemmas([claim])
     about = []
@@ -266,7 +264,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _close_sentences(text: str) -> list[str]:
-    """Each two sentences in a row: "The code? It is 4471." """
+    """All pairs of consecutive sentences: "The code? It is 4471." """
     sentences = _sentences(text)
     return [f"{one} {other}" for one, other in pairwise(sentences)] or sentences
 
@@ -285,7 +283,7 @@ def _beside(tokens: Sequence[str], start: int, end: int) -> tuple[str, str]:
         word = token.lower().replace("’", "'")
         if word in _ENDS or word == ",":
             break
-        if word not in _PASSED_OVER:
+        if word not in _SKIPPED:
             before = "is" if word in _IS else lexical.lemma(word)
             break
     after = tokens[end].lower() if end < len(tokens) else ""
@@ -350,7 +348,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _agreeing(text: str) -> frozenset[str]:
-    """All numbers with which a text agrees, however they are written there."""
+    """All numbers that a text contains, in any notation."""
     tokens = [token.lower() for token in _TOKEN.findall(text)]
     known = {str(_LOOSE[token]) for token in tokens if token in _LOOSE}
     for start, end in _number_runs(tokens):
@@ -380,13 +378,13 @@ def _has_capital(token: str) -> bool:
 
 
 def _mentions(text: str, name: str) -> bool:
-    """Whether a text holds any part of a name, recognition errors allowed."""
+    """Whether a text contains any part of a name, allowing for recognition errors."""
     parts = name.split()
     return any(part in text or passages.match(part, text) >= passages.SURE for part in parts)
 
 
 def _share(words: frozenset[str], text: str, held_too: Sequence[str] = ()) -> float:
-    """The share of base forms, weighted by rarity, that a text holds; 1 if there are none."""
+    """The share of base forms, weighted by rarity, that a text contains; 1 if there are none."""
     total = sum(map(lexical.idf, sorted(words)))
     shared = sum(map(lexical.idf, sorted(words & lexical.lemmas([text]).union(held_too))))
     return shared / total if total else 1.0

@@ -1,8 +1,8 @@
 """Overlap of a text with keywords, weighted by rarity (VideoDetective, eq. 8 and appendix E.4.2).
 
-For English. Word frequencies come from ``wordfreq`` and base forms from ``simplemma``; both are
-installed tables, and nothing is looked up online. Loading them takes half a second, so what they
-say about a word can be remembered (:func:`remember_in`).
+For English. Word frequencies come from the tables of ``wordfreq`` and base forms from those of
+``simplemma``. Loading them takes half a second, so their results can be cached
+(:func:`remember_in`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNKNOWN_IDF = 1.5
 
 
 FILLED = " "
-"""Stands, among the words of a memory, for all plain words being there."""
+"""Entry of a memory that holds all plain words."""
 # lower-case English letters, as in "you're": wordfreq has such words whole or not at all
 _PLAIN = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _CLOCK = re.compile(rf"\[{SHORT_CLOCK}\]")
@@ -108,7 +108,7 @@ def lemmas(texts: Iterable[str]) -> frozenset[str]:
 
 
 class Memory(Protocol):
-    """Remembers what the tables say about words, from one process to the next."""
+    """Caches results from the tables across processes."""
 
     def form(self, word: str) -> str | None:
         """The base form of a word; ``None`` if it is not known."""
@@ -127,7 +127,7 @@ _memory: Memory | None = None
 
 
 def remember_in(memory: Memory | None) -> None:
-    """Use and fill a memory from now on; ``None``: look everything up in the tables."""
+    """Use this cache from now on; ``None``: look everything up in the tables."""
     global _memory  # a cache of the process, like those below
     _memory = memory
     lemma.cache_clear()
@@ -153,17 +153,17 @@ def lemma(word: str) -> str:
 
 
 def is_known(word: str) -> bool:
-    """Whether an English text may hold the word; few names are known, and few misreadings."""
-    # a known word has that very weight once in a hundred times, which no caller notices
+    """Whether the word is in the English table; few names are, and few misreadings."""
+    # one known word in a hundred has exactly this weight, which matters to no caller
     return idf(word) != UNKNOWN_IDF
 
 
 def is_misread(text: str) -> bool:
-    """Whether print was misread: it consists largely of words that no English text holds."""
+    """Whether print was misread: more than a third of its longer words are not English."""
     # shorter words are often abbreviations
     words = [word for word in content_words(text) if len(word) >= 4]
     unknown = [word for word in words if word.isascii() and not is_known(word)]
-    # blurred print gives this many unknown words; names give fewer
+    # names give fewer unknown words than blurred print
     return len(unknown) > 1 / 3 * len(words)
 
 
@@ -261,7 +261,7 @@ _BY_SCRIPT = {
     "DEVANAGARI": "Hindi",
 }
 _BY_LETTERS = frozenset(_BY_SCRIPT.values()) | {"Vietnamese"}
-"""Not told by words: their writing tells them, or ``wordfreq`` would need another package."""
+"""Recognised by script, or not at all because ``wordfreq`` would need another package."""
 _ENGLISH = frozenset(["the", "what", "who", "when", "where", "which", "how", "why", "does"])
 
 

@@ -203,7 +203,7 @@ class EventPartition:
         """Choose among the cuts that the penalties of the sweep give."""
         if self.pelt_keep == "union":
             return sorted({cut for cuts in swept for cut in cuts})
-        # if an empty list counted, the strictest penalty would always win and the sweep be useless
+        # an empty list does not count: the strictest penalty would always win
         return min((cuts for cuts in swept if cuts), key=len, default=[])
 
     def _strong(self, pooled: Floats, cuts: list[int], size: int) -> list[int]:

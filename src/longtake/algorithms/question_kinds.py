@@ -1,12 +1,12 @@
-"""Recognises from a question's words what it asks for.
+"""Classifies questions by their words.
 
-- :func:`asks_for` decides how a question is answered: its rules are read from top to bottom, and
-  the first that matches gives one of the kinds in ``types.QuestionKind``;
-- :func:`mentioned` gives the words whose moments or occurrences are asked for;
-- :func:`answer_type` tells what the answer must be (a number, a colour, a name), and :func:`holds`,
-  whether a text has one;
-- :func:`asks_about_words` tells whether it is about what is said or written;
-- :func:`negated` tells whether the option that does *not* hold is asked for.
+- :func:`asks_for` decides how a question is answered: the first rule that matches gives one of the
+  kinds in ``types.QuestionKind``;
+- :func:`mentioned` extracts the words whose moments or occurrences are asked for;
+- :func:`answer_type` gives the type of the answer (a number, a colour, a name), and :func:`holds`
+  whether a text contains one;
+- :func:`asks_about_words` recognises questions about what is said or written;
+- :func:`negated` recognises questions that ask for the option that does *not* hold.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ _MENTIONED = [
 _NOUN = re.compile(
     r"^(?:(?:the|an?|his|her|its|their) )?(?:(?:words?|terms?|phrases?|names?) )?", re.IGNORECASE
 )
-# "how many times an hour" asks for a rate, which somebody tells
+# "how many times an hour" asks for a rate that somebody mentions, not for a count
 _TIMES = _words(
     "how often",
     "how many (?:times(?! (?:an?|per|each|every) )|mentions|occurrences)",
@@ -159,11 +159,11 @@ _GENERIC = frozenset(
         *("happen", "describe", "explain", "tell", "say", "said", "discuss", "discussed", "please"),
     ]
 )
-"""Words of questions that name nothing in particular."""
+"""Words of questions that name nothing specific."""
 
 
 def asks_for(question: Question) -> QuestionKind:
-    """What a question asks for: what it was given as, or else what its words tell."""
+    """The kind of a question: the given one, or else the one that its words suggest."""
     text = question.text.strip()
     if question.kind is not None:
         return question.kind
@@ -173,7 +173,7 @@ def asks_for(question: Question) -> QuestionKind:
         return "count"
     if WHOLE.search(text) and not set(lexical.content_words(text)) - _GENERIC:
         return "about"
-    # "when was it built?" asks for a date, which is told, not for a moment of the film
+    # "when was it built?" asks for a date that somebody mentions, not for a moment of the film
     if _WHEN.match(text) and mentioned(text):
         return "when"
     if _WHO.match(text):
@@ -233,18 +233,15 @@ _MAYBE_EVERY = _words(
 
 
 def may_ask_for_every(text: str) -> bool:
-    """Whether a model that takes the question to ask for every occurrence may be right."""
+    """Whether a question may ask for every occurrence, as a model has classified it."""
     return _MAYBE_EVERY.search(text) is not None
 
 
 AnswerType = Literal["number", "colour", "name"]
 
 CERTAIN: frozenset[AnswerType] = frozenset({"number", "colour"})
-"""Types that every answer to the question must hold.
-
-A passage that names nobody does not say who, but names are hard to recognise: they only make a
-passage more promising.
-"""
+"""Types that an answer must contain. Names are not among them because they are hard to recognise;
+they only make a passage more promising."""
 
 # the first that matches counts: "what is the number of the user" asks for a number
 _ANSWER_TYPES: dict[AnswerType, re.Pattern[str]] = {
@@ -274,7 +271,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def answer_type(question: str) -> AnswerType | None:
-    """What the answer to a question must be; ``None`` if its words do not tell."""
+    """The type of the answer to a question; ``None`` if its words do not determine it."""
     for name, pattern in _ANSWER_TYPES.items():
         if pattern.search(question):
             return name
@@ -282,7 +279,7 @@ def answer_type(question: str) -> AnswerType | None:
 
 
 def holds(wanted: AnswerType, text: str) -> bool:
-    """Whether a text holds a thing of that type."""
+    """Whether a text contains something of that type."""
     if wanted == "number":
         return _NUMBER.search(text) is not None
     if wanted == "colour":
@@ -291,15 +288,13 @@ def holds(wanted: AnswerType, text: str) -> bool:
 
 
 def _names(sentence: str) -> bool:
-    """Whether a sentence holds a rare capitalised word; its first word has a capital anyway.
+    """Whether a sentence contains a rare capitalised word after its first word.
 
-    A line that consists of capitalised words, as in credits, may begin with a name.
+    The first word counts if all words are capitalised, as in credits.
     """
     words = _WORD.findall(sentence)
     titled = [word[0].isupper() and len(word) > 1 for word in words]
     first = 0 if len(words) > 1 and all(titled) else 1
-    for word, has_capital in zip(words[first:], titled[first:], strict=True):
-        # a rarer capitalised word may be a name
-        if has_capital and lexical.idf(word.lower()) >= 1.2:
-            return True
-    return False
+    capitalised = [words[place] for place in range(first, len(words)) if titled[place]]
+    # rare enough to be a name
+    return any(lexical.idf(word.lower()) >= 1.2 for word in capitalised)

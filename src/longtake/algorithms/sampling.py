@@ -1,7 +1,5 @@
-"""Samples indices: evenly, one from each bin, or a number of frames for each block of a film.
-
-And LVAgent's retrieval over equal chunks: the parts of a film that match a text.
-"""
+"""Sampling of frames: evenly, one per bin, or in proportion to a block's similarity (A4VL); and
+LVAgent's choice of the chunks that match a text."""
 
 from __future__ import annotations
 
@@ -56,9 +54,9 @@ def shares(logits: Sequence[float], rho: float | None = None) -> NDArray[np.floa
 def counts(share: NDArray[np.float64], total: int, room: Sequence[int]) -> list[int]:
     """A4VL, line 15: ``⌊N2 · share⌋`` each, the rest to the largest remainders.
 
-    If more blocks have a share than there are frames, the best get one each. No block gets more
-    than its ``room``; the excess goes to the others in proportion, so the counts add up to
-    ``total`` unless all blocks are full.
+    If more blocks have a share than there are frames, the best blocks get one frame each. No block
+    gets more than its ``room``; the excess goes to the others in proportion, so the counts add up
+    to ``total`` unless all blocks are full.
     """
     chosen = np.flatnonzero(share > 0)
     if len(chosen) > total:
@@ -102,7 +100,7 @@ def minmax(similarity: NDArray[np.floating]) -> NDArray[np.float64]:
     # float32 is not more precise than this
     if high - low <= 1e-6:
         return np.full(len(similarity), 0.5)  # no chunk is better or worse than another
-    return np.asarray((similarity - low) / (high - low), np.float64)
+    return between(similarity, low, high)
 
 
 def between(similarity: NDArray[np.floating], low: float, high: float) -> NDArray[np.float64]:
@@ -119,9 +117,8 @@ def chunk_scores(
     """LVAgent, equation 5: ``Sim(chk_i) = ASP(f_i, K) + ASP(f_i, Q)``.
 
     ``similarities`` has a row per chunk and a column per text. The paper's threshold of 0.8 assumes
-    scores in [0, 1], so each column is first rescaled to that range (from ``scale`` if it is known,
-    otherwise over the chunks of the film) and averaged instead of summed. Without ``calibrate`` the
-    result is the plain sum.
+    scores in [0, 1]. Each column is therefore rescaled to that range, from ``scale`` or else over
+    the chunks of the film, and the sum becomes a mean. Without ``calibrate`` it is the plain sum.
     """
     if not calibrate:
         return np.asarray(similarities.sum(axis=1), np.float64)

@@ -1,11 +1,11 @@
 """Who speaks: the label at the beginning of a line, and which labels are speakers.
 
-A line carries its speaker in its text, ``Anna: We should begin.``, so that whatever shows, stores
-or quotes the line shows the speaker as well. Subtitles have other forms of labels, which
-:func:`turns` writes in this one. A label is a speaker if two lines have it: one may be the end of
-a sentence ("Remember this: …"). A line without such a label has no known speaker.
+The text of a line begins with its speaker, ``Anna: We should begin.``, so that every display of the
+line names the speaker as well. :func:`turns` converts the other forms of labels that subtitles use.
+A label is a speaker if at least two lines have it, since a single one may be the end of a sentence
+("Remember this: …"). A line without such a label has no known speaker.
 
-Where nobody is named, :func:`numbered_voices` tells speakers apart by how their voices sound.
+:func:`numbered_voices` distinguishes unnamed speakers by the sound of their voices.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _SOUND = re.compile(
 )
 
 SAME_VOICE = 0.35
-"""Cosine from which a line is said by a voice; ``benchmarks/voices.py`` prints what others give."""
+"""Smallest cosine of a line and its voice; ``benchmarks/voices.py`` compares other values."""
 LONG_ENOUGH = 1.5
-"""Seconds from which a line tells what a voice is like (measured there as well)."""
+"""Seconds that a line must last to characterise a voice (compared there as well)."""
 
 
 def speaker(text: str) -> tuple[str, str]:
@@ -111,9 +111,9 @@ def numbered_voices(
 ) -> list[int | None]:
     """The voice of each line by number, in the order of their first lines; ``None`` if unsure.
 
-    ``rows`` tell how the lines sound; zeros are like no voice. Each is compared with the voices met
-    so far, the longest line first, and begins another one if it is like none of them. A voice has
-    two long lines or more.
+    ``rows`` are voice embeddings; a row of zeros matches no voice. Starting from the longest, each
+    line joins the closest voice found so far, or begins a new one if none is close. A voice needs
+    at least two long lines.
     """
     sums: list[NDArray[np.float32]] = []
     members: Counter[int] = Counter()

@@ -1,6 +1,6 @@
 """Finds the stretch of a talk that is about a query, and where its topics change.
 
-A discussion seldom repeats the words of a question in one line, so lines are too small to find it::
+A line seldom contains all the words of a question, so the talk is searched in longer units::
 
     1  cut the talk into bins of 15 seconds
     2  compare each bin with the query: BM25 over the minute around it, closeness in meaning, and,
@@ -10,19 +10,19 @@ A discussion seldom repeats the words of a question in one line, so lines are to
     4  the stretch is the run of bins with the greatest expected F1: 2 Σ p in the run, over the
        length of the run plus the evidence expected everywhere: Σ p, 15 bins at most
 
-The weights are fitted to the 301 questions of ``meetings`` (46 meetings of 11 to 46 minutes), of
-which ``benchmarks/meetings.py`` prints what is found with them, and with weights that are fitted to
-the other teams' meetings. There the evidence grows with the length of a meeting, as Σ p does; in a
-talk of hours, Σ p would be far more than a question is about.
+The weights are fitted to the 301 questions of ``meetings`` (46 meetings of 11 to 46 minutes).
+``benchmarks/meetings.py`` measures them, and weights fitted to the other teams' meetings. In these
+meetings the evidence grows with their length, as Σ p does; in a talk of hours, Σ p would exceed the
+evidence for any question.
 
-Topics are told apart as in TextTiling (Hearst 1997), by meanings in place of words::
+Topics are separated as in TextTiling (Hearst 1997), by meaning instead of words::
 
     1  compare the two minutes before the end of each bin with the two minutes after it: their mean
        meaning, and who speaks how much; each change as standard deviations from its mean
     2  a topic begins where the sum of both is a peak among the highest quarter
 
-``benchmarks/chapters.py`` prints what other lengths and heights find in half of the meetings' teams
-and how these do on the other half.
+``benchmarks/chapters.py`` compares other lengths and quantiles, chosen on half of the teams and
+measured on the other half.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ STEP = 15.0
 WEIGHTS = (0.25, 0.4, 0.7, 0.9, -2.5)
 """Of shared words, meaning, a named speaker, a question about all of a topic, and the constant."""
 EVIDENCE = 15
-"""Bins of evidence that are expected at most: what questions of ``meetings`` have on average."""
+"""Maximum expected number of bins of evidence: the average over the questions of ``meetings``."""
 SIDE = 8
 """Bins that are compared on either side of a change of topic."""
 HIGH = 0.75
 """Quantile that a change of topic exceeds."""
 APART = 3
-"""Bins between two changes of topic, at least."""
+"""Minimum number of bins between two changes of topic."""
 _BROAD = re.compile(r"\b(?:summar|describe|overview)", re.IGNORECASE)
 
 Meanings = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -144,8 +144,8 @@ class Talk:
 def expected_best(probabilities: NDArray[np.float64]) -> tuple[int, int]:
     """Where the run with the greatest expected F1 begins and ends.
 
-    Its ratio is a threshold above which no run adds anything, so the threshold is raised to the
-    ratio of the best run until it stays (Dinkelbach 1967).
+    Found by Dinkelbach's method (1967) for ratios: subtract the best ratio so far from the
+    probabilities, take the run with the greatest sum, and repeat while its ratio increases.
     """
     everywhere = min(float(probabilities.sum()), EVIDENCE)
     ratio = -1.0
