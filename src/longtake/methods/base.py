@@ -1,4 +1,4 @@
-"""What a method is, how it is configured, and what running it gives."""
+"""The protocol of methods, and how a method is configured."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Bounds:
     """Words in all prompts together, without the pictures."""
     reply_words: int
     letters: int = 0
-    """Calls, of these, that ask for a letter alone: they are made twice if the model turns out not
-    to tell the probabilities of its tokens."""
+    """How many of the calls ask for a letter alone. They are repeated if the model turns out not to
+    report the probabilities of its tokens."""
     letter_frames: int = 0
     """Pictures shown in those calls."""
 
@@ -37,8 +37,8 @@ class Bounds:
 class Method(Protocol):
     """A way to answer a question. Its dataclass fields are its settings, recorded with a run.
 
-    Two things are optional: a ``bounds`` method (:class:`Bounded`), without which estimates are
-    shown as unknown, and the class variables of :class:`MethodTraits`.
+    Optional are a ``bounds`` method (:class:`Bounded`), without which estimates are unknown, and
+    the class variables of :class:`MethodTraits`.
     """
 
     name: ClassVar[str]
@@ -50,25 +50,25 @@ class Method(Protocol):
     ``small`` suits small models."""
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
-        """Answer the question; propose the best answer so far along the way."""
+        """Answer the question, and propose the best answer so far on the way."""
 
 
 class MethodTraits(Protocol):
-    """Class variables that a method may also have; one that is missing counts as ``False``."""
+    """Optional class variables of a method; a missing one counts as ``False``."""
 
     needs_index: ClassVar[bool]
-    """It calls ``footage.embeddings`` or ``footage.features``, so it has no answer before the whole
-    film is indexed. The method ``auto`` then tries stages without an index first."""
+    """It calls ``footage.embeddings`` or ``footage.features``, so the whole film must be indexed
+    before it can answer. The method ``auto`` tries stages without an index first."""
     checks_itself: ClassVar[bool]
-    """Every moment that it cites supports its answer, so citations are not checked again."""
+    """It cites only moments that support its answer, so citations are not checked again."""
     verifies: ClassVar[bool]
-    """It checks answers with :mod:`longtake.agents.verify` itself where ``run.checks`` is set, and
-    sets their confidence. Its answer is then taken as it is."""
+    """If ``run.checks`` is set, it checks answers with :mod:`longtake.agents.verify` itself and
+    sets their confidence, so that its answer is final."""
 
 
 @runtime_checkable
 class Bounded(Protocol):
-    """A method that knows the most it can use."""
+    """A method that can bound its usage."""
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """Return the most it can use on one question about a film of this many seconds."""
@@ -85,11 +85,11 @@ class Composed(Protocol):
         stage_fields: Mapping[str, Mapping[str, Any]],
         calibration: Sequence[Mapping[str, Any]],
     ) -> Method:
-        """The same with the fields of its stages, and the fits in force."""
+        """A copy with the fields of its stages and the fits in force."""
 
 
 def name_of(stage: str) -> str:
-    """The method behind a stage: ``uniform`` of ``uniform@480``."""
+    """The method of a stage: ``uniform`` for ``uniform@480``."""
     return stage.partition("@")[0]
 
 

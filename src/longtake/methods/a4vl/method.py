@@ -27,17 +27,16 @@
     34      each that remains writes a new clue
     36  return the answer of the last agent
 
-Departures. Line 15 as printed, N2⌊softmax⌋, gives nothing: whole frames are allocated by
-⌊N2·softmax⌋ and the largest remainders. The released ρ = 0.8 acts on a logit with a median of 5;
-here ρ comes from the encoder's card, and without a value no block is excluded. Frames of a block
-are drawn one from each of equal bins, anew for each agent and round: the paper does not say how,
-and agents with the same clue would all see the same frames. A question that names its place in the
-film restricts the blocks (``temporal_scope``). Answers in words are compared by meaning. An
-unreadable answer is an abstention, which blocks consensus. The last remaining agent looks once
-more with its new clue, and that answer stands. The explanation is written from every reason given
-for the winning answer, in any round. Confidence is the share of right answers among the authors'
-own published answers that were agreed in the same round; for another team it is an order, not a
-rate.
+Departures. Line 15 as printed, N2⌊softmax⌋, allocates nothing; here ⌊N2·softmax⌋ frames are
+allocated, and the rest by largest remainders. The released ρ = 0.8 acts on a logit with a median of
+5; here ρ comes from the encoder's card, and without a value no block is excluded. The paper does
+not say how the frames of a block are chosen; here one is drawn from each of equal bins, anew for
+each agent and round, so that agents with the same clue see different frames. A question that names
+its place in the film restricts the blocks (``temporal_scope``). Answers in words are compared by
+meaning. An unreadable answer is an abstention, which blocks consensus. The last remaining agent
+looks once more with its new clue, and that answer stands. The explanation combines the reasons for
+the winning answer from all rounds. Confidence is the accuracy of the authors' published answers
+that were agreed in the same round; for other teams it ranks answers but is not a probability.
 """
 
 from __future__ import annotations
@@ -169,18 +168,18 @@ class A4VL:
 
     # ours, or from the released code
     logit_scale: float = 20.0
-    """Turns a cosine into a logit if the encoder does not say how. 20 is the scale of the loss that
-    Sentence Transformers trains text encoders with (MultipleNegativesRankingLoss); the built-in
-    encoder shares the space of one."""
+    """Turns a cosine into a logit if the encoder has no scale. 20 is the scale of the loss that
+    Sentence Transformers trains text encoders with (MultipleNegativesRankingLoss), in whose space
+    the built-in encoder works."""
     gate: bool = False
-    """Let each agent first decide whether it must look over the whole film (counting: always)."""
+    """Let each agent first decide whether it must see the whole film (counting: always)."""
     temporal_scope: bool = True
-    """Look only where the question says: "at the end", "in the first half", "after minute 20"."""
+    """Look only at the part that the question names: "at the end", "after minute 20"."""
     reason_first: bool = True
-    """Let an agent reason before it answers (ours); off, as in the paper, it only answers, and the
-    reason follows in the second call."""
+    """Let an agent reason before it answers (ours); off, as in the paper, the reason follows in a
+    second call."""
     summarise: bool = True
-    """Write the explanation from the winning reasons; off: use the first winner's own reason."""
+    """Combine the winning reasons into an explanation; off: give the first winner's reason."""
     exit_confidence: tuple[float, ...] = (0.88, 0.65, 0.46)
     """Confidence by the round in which the agents agreed."""
     team_size: int = 3

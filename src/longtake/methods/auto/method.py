@@ -1,4 +1,4 @@
-"""Auto: stages of growing cost, each a method of its own, until the answer can be trusted. Ours.
+"""Auto: methods of increasing cost as stages, until the answer can be trusted. Ours.
 
 ::
 
@@ -7,9 +7,9 @@
     3      check the answer against the film, unless the same answer was supported before
     4      leader ← the likeliest answer where a probability is fitted for this model and kind of
            footage; else the latest answer with support, or else the latest
-    5      stop at the fitted probability; else as soon as the leader is supported (an answer from
-           words alone only where nothing is left to look at, or the question is about what is
-           said), and over words and captions at the first answer
+    5      stop at the fitted probability; without a fit, stop when the leader is supported (if it
+           rests on words alone, only if no later stage looks at pictures or the question is about
+           speech); on footage without pictures, stop at the first answer
     6  return the leader, with its probability if one is fitted
 
 Any installed method can be a stage; ``search@64`` is ``search`` with up to 64 frames.
@@ -34,14 +34,14 @@ from longtake.methods.base import Bounds, Method, bounds_of, configure, has_trai
 from longtake.tracing.events import STAGE, note, step
 from longtake.types import Answer, Question
 
-LEAST = 4
-"""Frames with which a call is worth making."""
-MORE = 1.5
-"""How many times the frames shown before a further look shows, at least."""
+MIN_FRAMES = 4
+"""A call is not worth making with fewer frames."""
+MIN_GROWTH = 1.5
+"""A further look shows at least this many times the frames of the look before."""
 WORDS = 4096
 """Tokens of the context for the words of the prompt and for the reply."""
 CALL, CHECK = 800, 1.1
-"""Tokens for the words of a call, and what it costs with its check, as a multiple."""
+"""Tokens for the words of a call, and the cost of a call with its check relative to the call."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ class Auto:
         stage_fields: Mapping[str, Mapping[str, Any]],
         calibration: Sequence[Mapping[str, Any]],
     ) -> Auto:
-        """The same with the settings of its stages, and the fits in force."""
+        """A copy with the settings of its stages and the fits in force."""
         fields = {**stage_fields, **self.stage_fields}
         return replace(self, stage_fields=fields, calibration=self.calibration or calibration)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The loop above."""
         if asks_for_words(question) and "lookup" in self.stages:
-            # counting words takes no model, and no model counts better
+            # words are counted without a model
             answer = self.method("lookup").answer(footage, question, run)
             if answer.status == "answered":
                 return answer
@@ -96,12 +96,13 @@ class Auto:
     def bounds(self, duration: float, question: Question) -> Bounds:
         """Every stage runs."""
         known = [bounds_of(self.method(key), duration, question) for key in self.stages]
-        found = [Bounds(0, 0, 0, 0), *(each or Bounds(1, 0, 0, 120) for each in known)]
-        return Bounds(*map(sum, zip(*map(astuple, found), strict=True)))
+        # a stage that cannot be bounded counts as one call
+        stages = [Bounds(0, 0, 0, 0), *(bounds or Bounds(1, 0, 0, 120) for bounds in known)]
+        return Bounds(*map(sum, zip(*map(astuple, stages), strict=True)))
 
 
 class Cascade:
-    """One question on its way through the stages."""
+    """The stages of one question."""
 
     def __init__(self, settings: Auto, footage: Footage, question: Question, run: Run) -> None:
         self.settings = settings
@@ -111,7 +112,7 @@ class Cascade:
         run.odds = settings.every_stage or (self.fit is not None and self.fit.wants_odds)
         self.votes: list[Vote] = []
         self.checks: list[Checked] = []  # of the votes
-        self.leader: int | None = None  # place of the leading vote
+        self.leader: int | None = None  # index of the leading vote
         self.probability: float | None = None  # that it is right, if one is fitted
         # the last abstention or error, which counts if nothing leads
         self.outcome: Answer | LongtakeError = Answer(status="abstained")
@@ -155,29 +156,29 @@ class Cascade:
         shown = self.shown.get(name_of(key), 0)
         frames = frames_to_show(wanted, shown, self.footage, self.run)
         # even a stage over budget is tried if there is no answer otherwise
-        frames = LEAST if not frames and not self.left and self.leader is None else frames
+        frames = MIN_FRAMES if not frames and not self.left and self.leader is None else frames
         self.shown[name_of(key)] = max(frames, shown)
         return frames
 
     def enter(self, key: str, frames: int | None) -> None:
-        """Run a stage, check its answer and let it vote; the event is what a fit is made from."""
+        """Run a stage, check its answer and count its vote, with an event for calibration."""
         stage, method = StageRun(self.run, self.suggest), self.settings.method(key, frames)
         answer = method.answer(self.footage, self.question, stage)
-        said: dict[str, Any] = {"stage": key}
+        vote: dict[str, Any] = {"stage": key}
         if answer.is_given:
             self.checks.append(self.check(answer, stage, itself=has_trait(method, "checks_itself")))
             self.votes.append(vote_of(key, answer, self.checks[-1]))
             self.leader, self.probability = leader(self.votes, self.question, self.fit)
             self.run.propose(self.conclude(), complete=True)
-            said = asdict(self.votes[-1])
+            vote = asdict(self.votes[-1])
         else:
             self.outcome = answer
         used, kind = stage.usage, footage_kind(self.footage.has)
         tokens = used.tokens_in + used.tokens_out
-        note(STAGE, **said, tokens=tokens, frames=used.frames, footage=kind)
+        note(STAGE, **vote, tokens=tokens, frames=used.frames, footage=kind)
 
     def check(self, answer: Answer, stage: StageRun, *, itself: bool) -> Checked:
-        """The check of an answer, once for each different answer that found support."""
+        """The check of an answer; an answer that was already supported is not checked again."""
         if itself and answer.evidence:
             return Checked(answer, supports=len(answer.evidence))
         if not self.run.checks:
@@ -189,12 +190,12 @@ class Cascade:
         return check(answer, self.footage, self.question, stage)
 
     def suggest(self, answer: Answer) -> None:
-        """A stage's own proposal counts while no stage has concluded."""
+        """Propose a stage's answer as long as no stage has concluded."""
         if self.leader is None:
             self.run.propose(answer)
 
     def drop_lost(self, error: LongtakeError) -> None:
-        """Leave out the stages that would wait for a model in vain."""
+        """Skip the stages that need an unavailable model."""
         if not (isinstance(error, ModelError) and error.problem == "unavailable"):
             return
         # several roles may share the model that failed
@@ -205,7 +206,7 @@ class Cascade:
                 self.left.remove(key)
 
     def enough(self) -> str:
-        """Why the leader stands; empty if the next stage is to look closer."""
+        """Why to stop with the leader; empty if the next stage should run."""
         if self.leader is None:
             return ""
         if self.fit is not None and self.fit.stop_at is not None:
@@ -244,7 +245,7 @@ def obstacle(method: Method, footage: Footage, run: Run) -> str:
     if "vlm" in method.roles and run["vlm"].card.vision is False:
         return "the model cannot be shown pictures"
     hurried = run.ledger.limits.seconds is not None
-    # asked in this order: whether a film is indexed takes a look into its store
+    # last, because it reads the film's store
     if has_trait(method, "needs_index") and hurried and not footage.indexed:
         return "the film is not indexed yet, and the time is limited"
     return ""
@@ -257,25 +258,25 @@ def frames_of(key: str) -> int | None:
 
 
 def frames_to_show(wanted: int, shown: int, footage: Footage, run: Run) -> int:
-    """The frames of a stage, 0 if a call is not worth making; ``shown`` is the most so far."""
+    """The frames of a stage, 0 if a call is not worth making; ``shown`` were shown before."""
     fit, limits = min(frames_that_fit(run), len(footage.times)), run.ledger.limits
     frames = min(wanted, fit)
-    # what one look uses is lost to the next
     limited = any(limit is not None for limit in (limits.tokens, limits.cost, limits.frames))
-    if limited and wanted < fit < (1 + MORE) * wanted:
-        frames = fit  # what would be left is too little for a second look
-    return frames if frames >= max(LEAST, MORE * shown) else 0
+    if limited and wanted < fit < (1 + MIN_GROWTH) * wanted:
+        frames = fit  # the rest of the budget would not pay for a second look
+    return frames if frames >= max(MIN_FRAMES, MIN_GROWTH * shown) else 0
 
 
 def frames_that_fit(run: Run) -> int:
     """The most frames that a call may show now."""
     card = run["vlm"].card
-    # models that do not say are taken to use four tiles of 512 pixels at 170 tokens, plus 85, in a
-    # context of 32,768; 10 tokens tell each picture's time
-    each = (card.picture_tokens or 765) + 10
-    rooms = [((card.context or 32_768) - WORDS) // each, *affordable_frames(card, run, each)]
+    # unless the card says otherwise, a picture is four tiles of 512 pixels at 170 tokens, plus 85,
+    # and the context is 32,768; the time of a picture takes 10 tokens
+    per_frame = (card.picture_tokens or 765) + 10
+    rooms = [((card.context or 32_768) - WORDS) // per_frame]
+    rooms += affordable_frames(card, run, per_frame)
     if card.small:
-        # small models lose track of more pictures
+        # small models cannot keep track of more pictures
         rooms.append(32)
     capabilities = capabilities_of(run["vlm"])
     if capabilities is not None and capabilities.known.images is not None:
@@ -283,16 +284,16 @@ def frames_that_fit(run: Run) -> int:
     return max(0, min(rooms))
 
 
-def affordable_frames(card: Card, run: Run, each: int) -> list[int]:
-    """The most frames of ``each`` many tokens, by every limit that is set."""
+def affordable_frames(card: Card, run: Run, per_frame: int) -> list[int]:
+    """The most frames that each budget limit pays for, at ``per_frame`` tokens a frame."""
     limits, spent, rooms = run.ledger.limits, run.usage, []
     if limits.tokens is not None:
         left = limits.tokens - spent.tokens_in - spent.tokens_out
-        rooms.append(int((left / CHECK - CALL) // each))
+        rooms.append(int((left / CHECK - CALL) // per_frame))
     if limits.cost is not None and card.price is not None and card.price.prompt > 0:
-        # the reply is paid too, at a higher price
+        # the reply costs something too
         left_cost = limits.cost - (spent.cost or 0.0) - card.price.of(CALL, 0, CALL)
-        rooms.append(int(left_cost / CHECK / card.price.of(each, 0, 0)))
+        rooms.append(int(left_cost / CHECK / card.price.of(per_frame, 0, 0)))
     if limits.frames is not None:
         rooms.append(int((limits.frames - spent.frames) / CHECK))
     return rooms

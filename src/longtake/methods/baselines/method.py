@@ -1,5 +1,5 @@
-"""The baselines every comparison needs: N frames in one call, evenly spaced or found by search, and
-the question alone."""
+"""The baselines of every comparison: frames in one call, evenly spaced or found by search, and the
+question alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longtake.agents.answer import SPOKEN, guess, length, shown_to
 from longtake.agents.run import Run
 from longtake.algorithms import sampling
 from longtake.errors import check_least
-from longtake.footage.look import Look, captioned, look_at
+from longtake.footage.look import captioned, look_at
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
 from longtake.prompts import phrase
@@ -84,11 +84,11 @@ class Search:
     needs_index: ClassVar[bool] = True
 
     frames: int = 64
-    """Moments shown, at most."""
+    """Maximum number of moments shown."""
     apart: float = 4.0
-    """Seconds between two of them, at least; fewer in films too short for that many moments."""
+    """Minimum seconds between two of them; fewer in films too short for that many moments."""
     lines: int = 6
-    """Lines that are said or written, at most."""
+    """Maximum number of spoken or written lines."""
 
     def __post_init__(self) -> None:
         check_least(self, self.name, apart=0.0, lines=0)
@@ -96,7 +96,6 @@ class Search:
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """One search, one look, one answer."""
         queries = queries_of(question)
-        # a short film has not room for as many moments so far apart
         apart = min(self.apart, footage.duration / self.frames)
         look = look_at(footage, closest_moments(footage, queries, self.frames, apart))
         known = [line for lines in footage.known_lines() for line in lines]
@@ -105,7 +104,9 @@ class Search:
         answer = guess(
             run["vlm"], "baselines/search", question, lines=lines, **shown_to(footage, look)
         )
-        return answer.as_answer(evidence=_shown(look))
+        shown = [Evidence(Segment(frame.time, frame.time), "frame") for frame in look.frames]
+        shown += [Evidence(line.segment, "caption", line.text) for line in look.captions]
+        return answer.as_answer(evidence=shown)
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """One call."""
@@ -140,14 +141,13 @@ class Blind:
 
 
 def _reply_slots(reasoned: bool) -> dict[str, Any]:
-    """How the answer is to be given: the form of the reply, and the words that ask for it."""
+    """The slots that ask for a reason, or for the answer alone."""
     request = phrase("baselines", "reasoned") if reasoned else phrase("baselines", "direct")
     return {"reasoned": reasoned, "manner": request, "draft": "answer"}
 
 
 def _spoken_around(footage: Footage, frames: list[Frame]) -> list[Line]:
     """The lines spoken within :data:`REACH` of a frame, each once."""
-    # neighbouring frames may be closer than twice the reach
     lines: dict[Line, None] = {}
     for frame in frames:
         near = Segment(max(0.0, frame.time - REACH), frame.time + REACH)
@@ -158,7 +158,7 @@ def _spoken_around(footage: Footage, frames: list[Frame]) -> list[Line]:
 def closest_moments(
     footage: Footage, queries: Sequence[str], max_moments: int, apart: float
 ) -> list[int]:
-    """Rows of the grid, in order: the queries take turns, each with its closest free moment."""
+    """Rows of the grid, in order: the queries take turns in choosing their closest free moment."""
     cosines = footage.encode(queries) @ footage.embeddings().T
     times = footage.times
     free = np.ones(len(times), np.bool_)
@@ -169,7 +169,7 @@ def closest_moments(
                 return sorted(chosen)
             best = int(np.where(free, row_of_query, -np.inf).argmax())
             chosen.append(best)
-            # neighbours show the same; what lies farther away may show something else
+            # close moments show the same
             free &= np.abs(times - times[best]) >= apart
             free[best] = False
     return sorted(chosen)
@@ -180,8 +180,7 @@ def closest_lines(
 ) -> list[int]:
     """The numbers of the lines closest in meaning to the queries.
 
-    The queries, a question with each of its options, take turns: no option is judged without its
-    evidence.
+    The queries take turns, so that every option of a question has its evidence.
     """
     if len(lines) <= max_lines:
         return list(range(len(lines)))
@@ -190,23 +189,12 @@ def closest_lines(
 
 
 def queries_of(question: Question) -> list[str]:
-    """The question, alone and with each of its options."""
+    """The question alone, and with each of its options."""
     return [question.text, *(f"{question.text} {option}" for option in question.options)]
 
 
 def in_turns(closeness: NDArray[np.floating], max_columns: int) -> list[int]:
-    """Columns of a table, best first, in which the rows take turns; each column once."""
+    """Distinct columns of a table, which the rows choose in turns, their closest first."""
     # column k of the ranks holds the k-th choice of every row
     ranks = (-closeness).argsort(axis=1, kind="stable")
-    chosen: dict[int, None] = {}
-    for column in ranks.T.tolist():
-        chosen.update(dict.fromkeys(column))
-        if len(chosen) >= max_columns:
-            break
-    return list(chosen)[:max_columns]
-
-
-def _shown(look: Look) -> list[Evidence]:
-    """What was shown, as evidence to be checked."""
-    frames = [Evidence(Segment(each.time, each.time), "frame") for each in look.frames]
-    return frames + [Evidence(each.segment, "caption", each.text) for each in look.captions]
+    return list(dict.fromkeys(ranks.T.ravel().tolist()))[:max_columns]

@@ -21,16 +21,17 @@
     18      the lowest leaves
     19      H ← answers, reasons, scores, who left
 
-Departures. 0.8 assumes a score in [0, 1], which a similarity is not: each of the two similarities
-is rescaled over the chunks of the film, and their mean replaces the sum (``calibration``). Without
-the trained head of ``perception.retriever``, a chunk is the mean of its frames. An agent is asked
-whether it must watch the whole video in round 1 only. A last remaining agent looks and answers once
-more, and that answer stands; if several are left after the last round, most votes win, and ties go
-to the answer with the higher scores. An unreadable answer is an abstention: a vote for nothing.
-Answers in words are compared by meaning. Frames over the whole film are one from each of equal
-stretches, drawn anew each round: evenly spaced frames would repeat the first round. Confidence
-depends on the first round's vote and comes from A4VL's published answers, since LVAgent's are not
-published; it is an order, not a rate. No label takes part in choosing frames or answers.
+Departures. The threshold of 0.8 assumes a score in [0, 1], so each of the two similarities is
+rescaled over the chunks of the film, and their mean replaces the sum (``calibration``). Without the
+trained head of ``perception.retriever``, a chunk is represented by the mean of its frames. An agent
+is asked whether it must watch the whole video in round 1 only. A last remaining agent looks and
+answers once more, and that answer stands; if several are left after the last round, most votes win,
+and ties go to the answer with the higher scores. An unreadable answer is an abstention, which is a
+vote for nothing. Answers in words are compared by meaning. Frames of the whole film are drawn anew
+each round, one from each of equal stretches, since evenly spaced frames would repeat the first
+round. Confidence depends on the first round's vote and comes from A4VL's published answers, since
+LVAgent's are not published; it ranks answers but is not a probability. Labels are never used to
+choose frames or answers.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ SCALE = ("chunk_low", "chunk_high")
 """Names, on an encoder's or a head's card, of the similarities that count as 0 and as 1."""
 
 
-# The titles are part of recorded requests, so they keep the names that these replies had.
+# recorded requests contain the titles, which are the former names of these classes
 
 
 class WatchReply(BaseModel):
@@ -100,7 +101,7 @@ class AgentReasonReply(BaseModel):
 
 @dataclass(frozen=True)
 class AgentTurn:
-    """What an agent looked at, what it looked for, and what it says."""
+    """What an agent looked at, what it looked for, and its opinion."""
 
     look: Look
     key: str
@@ -110,19 +111,19 @@ class AgentTurn:
 
 @dataclass
 class Discussion:
-    """A discussion of one question about one film."""
+    """The state of a discussion."""
 
     footage: Footage
     question: Question
     run: Run
     agents: list[Agent]
-    """Those still in it, best first."""
+    """The remaining agents, best first."""
     whole: set[str] = field(default_factory=set)
     """Names of the agents that watch the whole film."""
     turns: dict[str, AgentTurn] = field(default_factory=dict)
     """Each agent's latest turn."""
     history: list[str] = field(default_factory=list)
-    """What was said, the scores, and who left, round by round."""
+    """Answers, reasons, scores and who left, round by round (H)."""
     first: tuple[Opinion, ...] = ()
     """The opinions of the first round."""
 
@@ -286,7 +287,7 @@ class LVAgent:
         return rows
 
     def watching_all(self, footage: Footage, agents: Sequence[Agent]) -> set[str]:
-        """Who watches the whole film unasked: everybody, if perception is off or it is so short."""
+        """Who need not be asked: everybody, if perception is off or the film is short."""
         count = footage.native_frames if self.native_whole else None
         short = count is not None and count <= self.chunks * self.frames_per_chunk
         return {agent.name for agent in agents} if short or not self.perception else set()
@@ -353,7 +354,7 @@ class LVAgent:
         rows = footage.embeddings()
         similarity = np.stack([scorer.scores(rows[list(chunk)], texts) for chunk in drawn])
         scale = None
-        # a trained head has a scale of its own, which replaces the encoder's
+        # a trained head has its own scale
         known = scorer.thresholds or footage.encoder.thresholds
         if self.calibration == "auto" and SCALE[0] in known:
             scale = (known[SCALE[0]], known[SCALE[1]])

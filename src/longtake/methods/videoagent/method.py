@@ -14,12 +14,12 @@ Model as Agent"::
     10      s ← s merged with the captions of o, by time
     13  return ŷ
 
-Departures. The last round is not graded: its prediction stands whatever the grade, so line 4 would
-cost a call and change nothing. A round asks for at most ``max_requests`` frames, so that the cost
-is known in advance; the paper sets no limit. If every request names a segment that does not exist
-or has no unseen frame, the middle of the widest unseen interval is used. An unreadable answer is an
-abstention; the released code answers at random. Citations are the notes closest in meaning to
-question and answer; the paper cites nothing.
+Departures. The last round is not graded, since its prediction stands whatever its grade. A round
+asks for at most ``max_requests`` frames, so that the cost is known in advance; the paper sets no
+limit. If every request names a segment that does not exist or has no unseen frame, the middle of
+the widest unseen interval is used. An unreadable answer is an abstention; the released code answers
+at random. The captions closest in meaning to question and answer are cited; the paper cites
+nothing.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class VideoAgent:
     roles: ClassVar[tuple[str, ...]] = ("llm", "captioner")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"max_requests": None},
-        # few notes; a small model is always sure of itself, so there is no point in asking, and it
-        # cannot tell one part of the film from another, so the whole film is searched
+        # a small model is always confident, so it is not asked to grade itself; nor can it choose
+        # among segments, so the whole film is searched
         "small": {
             "initial_frames": 3,
             "max_rounds": 2,
@@ -121,8 +121,8 @@ class VideoAgent:
     max_requests: int | None = 5
     """Most frames asked for in one round (ours); unset, as in the paper, there is no limit."""
     unseen_only: bool = True
-    """Retrieve frames that were not seen yet, and look into the widest gap if none is asked for;
-    off, as released: a segment ends with the seen frame after it, which may be chosen again."""
+    """Retrieve unseen frames only, and one from the widest gap if no request can be met; off, as
+    released: a segment includes the seen frame after it, which may be chosen again."""
     caption_unit: Literal["frame", "clip"] = "frame"
     """Caption the frame alone, or with the frames around it, for models that take several."""
     clip_seconds: float = 2.0
@@ -205,7 +205,7 @@ class VideoAgent:
     def missing(
         self, footage: Footage, state: State, question: Question, run: Run
     ) -> list[Wish] | list[str]:
-        """What the model asks to see, each in a listed segment, or anywhere without selection."""
+        """The frames that the model asks for: in listed segments, or without selection anywhere."""
         slots: dict[str, Any] = {
             "question": question,
             "seen": story(footage, state),
@@ -222,7 +222,7 @@ class VideoAgent:
             )
             return anywhere.missing[: self.max_requests]
         listed = []
-        for number, (a, b) in enumerate(segments(sorted(state)), start=1):
+        for number, (a, b) in enumerate(pairwise(sorted(state)), start=1):
             if b - a > 1:  # some frame in it is unseen
                 segment = Segment(float(footage.times[a]), float(footage.times[b]))
                 listed.append(f"{number}. {show(segment, 'segment')}")
@@ -246,7 +246,7 @@ class VideoAgent:
 
     def retrieve(self, footage: Footage, state: State, wishes: Sequence[Wish | str]) -> list[int]:
         """For each wish, the closest unseen frame of its segment, or of the film without one."""
-        gaps, seen = segments(sorted(state)), set(state)
+        gaps, seen = list(pairwise(sorted(state))), set(state)
         chosen: list[int] = []
         for wish in wishes:
             if isinstance(wish, str):
@@ -321,11 +321,6 @@ class VideoAgent:
         return np.asarray(scores, np.float32)
 
 
-def segments(seen: Sequence[int]) -> list[tuple[int, int]]:
-    """The intervals between seen frames, in order; models know the first as number 1."""
-    return list(pairwise(seen))
-
-
 def widest_middle(seen: Sequence[int], count: int) -> int | None:
     """The middle of the widest run of unseen frames; ``None`` if all were seen."""
     edges = [-1, *seen, count]
@@ -336,7 +331,7 @@ def widest_middle(seen: Sequence[int], count: int) -> int | None:
 def story(footage: Footage, state: State) -> list[Line]:
     """The notes in time order; frames without a caption are left out."""
     notes = [Line(_moment(footage, frame), state[frame]) for frame in sorted(state) if state[frame]]
-    # a note after a time, so that what models read has the same shape as ever
+    # in the form of a note, so that prompts keep their shape
     return notes or [Line(Segment(0.0, 0.0), phrase("videoagent", "nothing_seen"))]
 
 
