@@ -43,7 +43,7 @@ class HistoryEntry:
     report: tuple[str, ...]
     """What the agent reported, line by line."""
     scored_for: str = ""
-    """For grounding: the instruction by which every clip was scored, if they were."""
+    """For grounding: the instruction by which the clips were scored, if any."""
     looked: tuple[int, ...] = ()
     """Rows of the footage's grid that a model looked at."""
     quoted: tuple[Evidence, ...] = ()
@@ -72,13 +72,13 @@ def written(history: Sequence[HistoryEntry]) -> list[str]:
 
 def uninspected(history: Sequence[HistoryEntry]) -> bool:
     """Whether nobody has looked since grounding last reported where to look."""
-    acted = []
-    for entry in history:
+    for entry in reversed(history):
+        if entry.agent == GROUNDING:
+            return True
         # an agent that used no tool has looked at nothing
-        has_looked = entry.agent == PERCEPTION and entry.looked
-        if entry.agent == GROUNDING or has_looked:
-            acted.append(entry.agent)
-    return bool(acted) and acted[-1] == GROUNDING
+        if entry.agent == PERCEPTION and entry.looked:
+            return False
+    return False
 
 
 class ToolReply(BaseModel):
@@ -150,8 +150,7 @@ class Grounding:
             if named:
                 note("question_names_its_time", stretches=[[s.start, s.end] for s in named])
                 claims = [GroundedClip(segment, 1.0) for segment in named]
-                heading = phrase("symphony", "claims_named")
-                report = tuple(reported(heading, claims, run, self.report_share))
+                report = self.report(phrase("symphony", "claims_named"), claims, run)
                 return HistoryEntry(GROUNDING, instruct, report)
             choice = _choose_tool(footage, question, instruct, run)
             if choice.tool == "vlm_score":
@@ -159,13 +158,12 @@ class Grounding:
                 instruction = choice.instruction or instruct
                 if instruction not in scored_for and len(scored_for) < self.max_scorings:
                     claims = self.scored(footage, question, instruction, run)
-                    _tell("vlm_score", {"scoring_instruction": instruction}, claims)
-                    report = tuple(_report("vlm_score", claims, run, self.report_share))
+                    report = self.tool_report("vlm_score", claims, run)
                     return HistoryEntry(GROUNDING, instruct, report, scored_for=instruction)
                 repeated = instruction in scored_for
                 note("not_scored_again", why="same instruction" if repeated else "limit reached")
             claims = self.retrieved(footage, choice.cue or instruct)
-            report = tuple(_report("retrieve", claims, run, self.report_share))
+            report = self.tool_report("retrieve", claims, run)
             return HistoryEntry(GROUNDING, instruct, report)
 
     def retrieved(self, footage: Footage, cue: str) -> list[GroundedClip]:
@@ -180,7 +178,7 @@ class Grounding:
         note_scores(f"retrieve: {cue}", clips, closeness)
         best = np.argsort(-closeness, kind="stable")[: self.retrieved_clips].tolist()
         claims = [GroundedClip(clips[index], round(float(closeness[index]), 3)) for index in best]
-        _tell("retrieve", {"cue": cue}, claims)
+        _record("retrieve", {"cue": cue}, claims)
         return claims
 
     def scored(
@@ -214,7 +212,31 @@ class Grounding:
         values = dict(sorted((claim.segment, claim.score) for claim in claims))
         note_scores(f"vlm_score: {instruction}", values, values.values())
         kept = [claim for claim in claims if claim.score >= self.least_score]
-        return sorted(kept, key=lambda claim: (-claim.score, claim.segment))
+        kept.sort(key=lambda claim: (-claim.score, claim.segment))
+        _record("vlm_score", {"scoring_instruction": instruction}, kept)
+        return kept
+
+    def tool_report(self, tool: str, claims: Sequence[GroundedClip], run: Run) -> tuple[str, ...]:
+        """What a tool found, or that it found nothing."""
+        if not claims:
+            return (phrase("symphony", "nothing_grounded", tool=Plain(tool)),)
+        return self.report(phrase("symphony", "claims", tool=Plain(tool)), claims, run)
+
+    def report(self, heading: str, claims: Sequence[GroundedClip], run: Run) -> tuple[str, ...]:
+        """The claims as lines, best first, as many as fit into the share of the context."""
+        context = run["planner"].card.context
+        room = math.inf if context is None else self.report_share * context
+        lines = [heading]
+        for number, claim in enumerate(claims):
+            line = _line(claim)
+            room -= estimate(line)
+            # the best claim is reported even if it alone fills the room
+            if room < 0 and number > 0:
+                note("claims_left_out", kept=number, of=len(claims))
+                lines.append(phrase("symphony", "claims_left_out", number=len(claims) - number))
+                break
+            lines.append(line)
+        return tuple(lines)
 
 
 # only "at 3:16" is a time of the film; "John 3:16" and "the clock shows 3:16" are not
@@ -240,32 +262,6 @@ def _choose_tool(footage: Footage, question: Question, instruct: str, run: Run) 
     )
 
 
-def _report(tool: str, claims: Sequence[GroundedClip], run: Run, share: float) -> list[str]:
-    """What a tool found, or that it found nothing."""
-    if not claims:
-        return [phrase("symphony", "nothing_grounded", tool=Plain(tool))]
-    return reported(phrase("symphony", "claims", tool=Plain(tool)), claims, run, share)
-
-
-def reported(heading: str, claims: Sequence[GroundedClip], run: Run, share: float) -> list[str]:
-    """The claims as lines, best first; as many as fill that share of the planner's context."""
-    lines = [_line(claim) for claim in claims]
-    context = run["planner"].card.context
-    room = math.inf if context is None else share * context
-    kept: list[str] = []
-    for line in lines:
-        room -= estimate(line)
-        # the best claim is reported even if it alone fills the room
-        if room < 0 and kept:
-            break
-        kept.append(line)
-    left_out = len(lines) - len(kept)
-    if left_out:
-        note("claims_left_out", kept=len(kept), of=len(lines))
-        kept.append(phrase("symphony", "claims_left_out", number=left_out))
-    return [heading, *kept]
-
-
 def _line(claim: GroundedClip) -> str:
     score = Plain(f"{claim.score:g}")
     if not claim.description:
@@ -276,7 +272,7 @@ def _line(claim: GroundedClip) -> str:
 def named_stretches(text: str, duration: float) -> list[Segment]:
     """The stretches that a question names by the clock: ranges, else a minute around moments.
 
-    A time counts after "at", "from", "between" or "until", and if the film is that long.
+    Times count after "at", "from", "between" or "until", within the length of the film.
     """
     ranges = [(parse_time(a), parse_time(b)) for a, b in _RANGE.findall(text)]
     if not ranges:
@@ -287,7 +283,7 @@ def named_stretches(text: str, duration: float) -> list[Segment]:
     return [Segment(start, end) for start, end in inside if end > start]
 
 
-def _tell(tool: str, arguments: dict[str, Any], claims: Sequence[GroundedClip]) -> None:
+def _record(tool: str, arguments: dict[str, Any], claims: Sequence[GroundedClip]) -> None:
     """Record the use of a tool in the trace."""
     lines = []
     for claim in claims:

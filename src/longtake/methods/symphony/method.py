@@ -12,14 +12,13 @@
     10          credible: that is the answer
     11          otherwise its comment joins the history, and planning goes on
 
-Departures. What grounding claims must be looked at before the end: the paper asks its planner for
-that; here the loop rejects a finish until somebody was sent to look, at the cost of a step. The
-planner has ``max_steps`` steps and can only finish on the last. A plan that is unreadable twice
-ends the search; the answer is then asked for separately. A proposal is reviewed at most
-``max_reflections`` times, then it stands. Lines that the subtitle agent quotes are passed on only
-if the film contains them. The limit on scorings is ours. Citations
-are moments that were looked at, first those that the answer's reason names, and quoted lines; the
-paper cites nothing.
+Departures. The paper asks its planner to look at what grounding claims before it finishes; here the
+loop rejects a finish until an agent has looked, which costs a step. The planner has ``max_steps``
+steps and can only finish on the last. A plan that is unreadable twice ends the search; the answer
+is then asked for separately. At most ``max_reflections`` proposals are reviewed; the next one
+stands. Lines that the subtitle agent quotes are passed on only if the film contains them. The limit
+on scorings is ours. Citations are moments that were looked at, first those that the answer's reason
+names, and quoted lines; the paper cites nothing.
 """
 
 from __future__ import annotations
@@ -57,11 +56,9 @@ from longtake.tracing.events import note, step
 from longtake.types import Answer, Evidence, Question
 
 NO_LIMIT = 50
-"""Stands for the limits that the paper does not print; a run has to end."""
-
-
+"""Replaces limits that the paper does not give, since a run has to end."""
 CITED = 3
-"""Moments cited for an answer; as many quoted lines may be cited in addition."""
+"""Maximum number of moments cited for an answer, and of quoted lines."""
 
 _CLOCK = re.compile(rf"\b{CLOCK}\b")
 
@@ -126,8 +123,8 @@ class Symphony:
     max_reflections: int = 1
     """Most reviews of a proposed answer; one proposed after that stands."""
     look_before_finish: bool = True
-    """Reject a finish while nobody has looked at what grounding claims (ours); off, this is left to
-    the planner, as in the paper."""
+    """Reject a finish while no agent has looked at what grounding claims (ours); off, as in the
+    paper, this is left to the planner."""
     subtitle_tokens: int = 6000
     """Most tokens of subtitles in one prompt (ours), and at most half of the context; more are read
     in pieces."""
@@ -206,7 +203,7 @@ class Symphony:
         history: Sequence[HistoryEntry],
         run: Run,
     ) -> Guess:
-        """The plan's answer; if it names none, or there is no plan, an answer from the history."""
+        """The plan's answer; without one, an answer from the history."""
         if plan is not None and question.options:
             letter = read_letter(plan.answer, question)
             if letter:
@@ -282,14 +279,14 @@ class Symphony:
 
 
 def look_first() -> HistoryEntry:
-    """The loop's reply to a finish before anybody looked at what grounding claims."""
+    """The entry for a finish that was rejected because no agent had looked."""
     text = phrase("symphony", "look_first")
     note("finish_refused", why=text)
     return HistoryEntry(FINISH, phrase("symphony", "proposal"), (text,))
 
 
 def rejection(question: Question, proposal: Guess, verdict: VerdictReply) -> HistoryEntry:
-    """What the planner is told of an answer that was not credible."""
+    """The entry for an answer that was not credible."""
     answer, comment = in_words(question, proposal.choice, proposal.text), verdict.comment or ""
     text = phrase("symphony", "not_credible", answer=answer, comment=comment).strip()
     return HistoryEntry(REFLECTION, phrase("symphony", "review"), (text,))

@@ -28,8 +28,8 @@ from longtake.prompts import Plain, phrase, words
 from longtake.tracing.events import note, step
 from longtake.types import Evidence, Line, Question, Segment
 
-# These texts have no description: it may ask for something exact, so a described text that was cut
-# off, or that ends in a loop, is refused whole. The prompts say what belongs in them.
+# These fields have no description, so that a text that was cut off or ends in a loop is used as far
+# as it goes: a described text may be exact and is then rejected. The prompts describe them instead.
 
 
 class ObservationReply(BaseModel):
@@ -58,7 +58,7 @@ class Perception:
     """Settings of the visual perception agent."""
 
     max_tool_calls: int = 5
-    """Tools it may use before it must answer."""
+    """Tool calls before it must answer."""
     summary_frames: int = 40
     """Frames of ``global_summary``."""
     summary_seconds: float = 180.0
@@ -111,7 +111,7 @@ class Perception:
             return HistoryEntry(PERCEPTION, instruct, (phrase("symphony", "not_looked"),))
         looked = [phrase("symphony", "looked_at", where=Plain(where)) for where in tools.stretches]
         rows = tuple(sorted(tools.rows))
-        if reply is None:  # what the pictures showed is still known, though nobody summarised it
+        if reply is None:  # the observations stand without a summary
             return HistoryEntry(PERCEPTION, instruct, (*looked, *tools.observations), looked=rows)
         return HistoryEntry(PERCEPTION, instruct, (reply.findings, *looked), looked=rows)
 
@@ -258,8 +258,7 @@ class QuotedLine(BaseModel):
     text: str
 
 
-# Only the lines are required: those that were quoted whole are kept, even if the reply was cut off
-# after them. The texts have no description, so that they are read as far as they go.
+# Only the lines are required, so that those before the end of a reply that was cut off are kept.
 
 
 class SubtitlesReply(BaseModel):
@@ -343,7 +342,7 @@ def _each_once(texts: Sequence[str]) -> list[str]:
 
 
 def _real(footage: Footage, lines: Sequence[Line], quoted: QuotedLine) -> Line | None:
-    """The film's own line that a model quotes: the one with most of its words near its time."""
+    """The line of the film that a model quotes: the one near its time that shares most words."""
     try:
         meant = read_stretch(quoted.start, quoted.end, footage.duration).segment
     except ToolError:

@@ -22,16 +22,16 @@ Relevance for Long Video Understanding"::
     24      F ← Diffuse(Y, W)
     26  S ← GraphNMS(F); return MLLM(S, q)
 
-Departures. Line 17 is printed in the branch in which M is empty; here a facet leaves M when its
-observation misses nothing. Every observation costs a step. All anchors are observed in parallel,
-which changes nothing, since line 7 does not depend on what was seen; an anchor with a low score is
-followed by its facet's next best scene, once. Then facets take turns, each from its own latest
-scene; one whose neighbours were all visited goes to the scene closest to the missing keyword. Y⁰ is
-the keyword–scene cosine alone, since eq. 5 adds cosines of two scales and would swamp verified
-scores; eq. 5, with its parts brought to one scale, ranks anchors. Scenes of more than two minutes
-are divided. If observed scores distinguish nothing, frames are evenly spaced. A question that names
-its place in the film is searched there. If the budget ends the run, the option with the most
-evidence so far is proposed.
+Departures. The paper prints line 17 in the branch where M is empty; here a facet leaves M when its
+observation misses nothing. Every observation costs a step. All anchors are observed in parallel, as
+line 7 does not depend on observations; after an anchor with a low score, its facet's next best
+scene is observed, once. Then facets take turns, each from its latest scene; if all neighbours of
+that scene were visited, the scene closest to the missing keyword is next. Y⁰ is the keyword–scene
+cosine alone: eq. 5 adds cosines of two scales, whose sum would dominate verified scores. It ranks
+anchors, with its parts rescaled. Scenes of more than two minutes are divided. If the observed
+scores do not single out scenes, frames are evenly spaced. A question that names its place in the
+film is searched there. If the budget ends the run, the option with the most evidence so far is
+proposed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ CITED = 3
 """Scenes cited for an answer."""
 
 SOURCES = {"caption": "seen", "onscreen": "read_on_screen", "speech": "heard"}
-"""The phrase that tells where a text comes from."""
+"""The phrase that names the source of a text."""
 
 
 @dataclass
@@ -107,14 +107,8 @@ class SearchState:
     latest: dict[int, Observation] = field(default_factory=dict)
     """The latest observation for each facet."""
 
-    def next_best(self, facet: int, taken: Sequence[int] = ()) -> int | None:
-        """The facet's best scene that is neither observed nor taken."""
-        free = self.belief.open.copy()
-        free[list(taken)] = False
-        return scene_graph.most_believed(self.anchors[facet], free)
-
     def unresolved(self) -> list[int]:
-        """M: facets that still miss something, or were never looked for."""
+        """M: facets that still miss something, or have no observation."""
         left = []
         for facet in range(len(self.plan.facets)):
             last = self.latest.get(facet)
@@ -125,7 +119,7 @@ class SearchState:
 
 @dataclass(frozen=True)
 class Package:
-    """An observed scene, as the final call is told of it."""
+    """An observed scene, as described in the final call."""
 
     segment: Segment
     text: SceneText
@@ -188,7 +182,7 @@ class VideoDetective:
     """Diffuse relevance over the graph; off (table 3): belief is what was observed or assumed of
     the scene itself."""
     textual_evidence: bool = True
-    """Tell the final call what was described, read and heard; off (table 3): frames alone."""
+    """Include descriptions, text and speech in the final call; off (table 3): frames alone."""
     optimized_sampling: bool = True
     """Take final frames from selected scenes; off (table 3): evenly spaced, with the same texts."""
     steps_per_option: int = 1
@@ -200,9 +194,9 @@ class VideoDetective:
     min_uniform: int = 4
     """Final frames spread over the whole film."""
     fallback: bool = True
-    """Space the final frames evenly if the observed scores distinguish nothing."""
+    """Space the final frames evenly if the observed scores do not single out any scenes."""
     fallback_max: float = 0.4
-    """They distinguish nothing if the highest score is below this,"""
+    """This is the case if the highest score is below this,"""
     fallback_mean: float = 0.2
     """or the mean score is below this,"""
     fallback_gap: float = 0.15
@@ -215,7 +209,7 @@ class VideoDetective:
     """Further uniform frames for questions about order, text or speech. In all, at most
     ``frames`` − 8 are uniform."""
     fallback_low: float = 0.2
-    """They also distinguish nothing if more than ``fallback_share`` of them are below this."""
+    """The fallback is also used if more than ``fallback_share`` of the scores are below this."""
     fallback_share: float = 0.7
     """See ``fallback_low``."""
     max_facets: int = 5
@@ -223,9 +217,9 @@ class VideoDetective:
     temporal_scope: bool = True
     """Search only where the question says: "in the first five minutes", "at the end"."""
     package_texts: Literal["best", "all"] = "best"
-    """Tell the most relevant text of each scene, as in eq. 14, or all of them (ours)."""
+    """Include the most relevant text of each scene, as in eq. 14, or all of them (ours)."""
     option_packs: bool = True
-    """For "which is not" questions, tell what was found for each option."""
+    """For "which is not" questions, list what was found for each option."""
     printed_prior: bool = False
     """Use eq. 5 as printed, with raw cosines, for anchors and for Y⁰."""
 
@@ -288,7 +282,7 @@ class VideoDetective:
         by_score = np.argsort(-state.anchors.max(axis=1), kind="stable").tolist()
         anchors = self.best_scenes(state, by_score)[:steps]  # 7
         scores = [float(state.anchors[facet, node]) for node, facet in anchors]
-        state.scenes.tell("anchors", scores, [node for node, _ in anchors])
+        state.scenes.record("anchors", scores, [node for node, _ in anchors])
         self.verify(state, anchors, run, "anchor")
         if not self.refinement:
             return
@@ -305,11 +299,13 @@ class VideoDetective:
 
     def best_scenes(self, state: SearchState, facets: Sequence[int]) -> list[tuple[int, int]]:
         """Each facet's best unvisited scene that no earlier facet has taken."""
+        free = state.belief.open.copy()
         picks: list[tuple[int, int]] = []
         for facet in facets:
-            node = state.next_best(facet, [taken for taken, _ in picks])
+            node = scene_graph.most_believed(state.anchors[facet], free)
             if node is not None:
                 picks.append((node, facet))
+                free[node] = False
         return picks
 
     def hypothesis(self, state: SearchState, facet: int | None) -> tuple[int, str]:
@@ -362,12 +358,12 @@ class VideoDetective:
         selected = scene_graph.graph_nms(
             belief, state.anchors, state.scenes.weights, max_scenes=self.packages, eta=self.eta
         )
-        state.scenes.tell("selected", [float(belief[node]) for node in selected], selected)
+        state.scenes.record("selected", [float(belief[node]) for node in selected], selected)
         doubt = self.distrust(state) if self.fallback else None
         if doubt is not None:
             note("fallback", why=doubt)
         trusted = doubt is None
-        # scores that distinguish nothing select nothing: every observed scene is told of
+        # without trusted scores, the notes describe every observed scene
         nodes = selected if trusted else sorted(state.seen)
         look = self.final_look(state, selected if trusted and self.optimized_sampling else [])
         packages = packed(state, nodes) if self.textual_evidence else []
@@ -418,7 +414,7 @@ class VideoDetective:
         return min(self.frames, self.min_uniform + min(extra, room))
 
     def distrust(self, state: SearchState) -> str | None:
-        """Why the observed scores distinguish nothing, if they do not."""
+        """Why the observed scores cannot single out scenes; ``None`` if they can."""
         return scene_graph.distrust(
             [observation.score for observation in state.seen.values()],
             peak=self.threshold(state.footage, "fallback_max"),
@@ -445,10 +441,11 @@ class VideoDetective:
             observations = min(observations, 1 + self.max_facets if open_ended else facets)
         question_words = words([question.text, *question.options])
         others = 1 + int(self.decomposition)  # the timeline, and the decomposition
-        scenes_told = max(observations, self.packages)
-        # a scene tells what was said in it; all scenes together tell at most what the film says
+        described_scenes = max(observations, self.packages)
+        # the notes on a scene include its speech, and together at most that of the whole film
         longest = self.graph.max_frames or math.inf
-        spoken = round(SPOKEN * min(duration, scenes_told * longest)) if self.looking.speech else 0
+        heard_seconds = min(duration, described_scenes * longest)
+        spoken = round(SPOKEN * heard_seconds) if self.looking.speech else 0
         written = 150 * (2 if self.package_texts == "all" else 1)
         # a decomposition repeats the question: keywords, entities, an event, what to look for
         parts = 100 + facets * 30 + 4 * question_words if self.decomposition else 0
@@ -456,7 +453,7 @@ class VideoDetective:
         return Bounds(
             calls=calls,
             frames=observations * self.looking.window + 2 * self.frames,
-            prompt_words=calls * (question_words + 200) + scenes_told * written + spoken,
+            prompt_words=calls * (question_words + 200) + described_scenes * written + spoken,
             reply_words=self.frames * 50 + observations * 200 + parts + 200,
         )
 
@@ -526,10 +523,7 @@ def cited(packages: Sequence[Package], look: Look, footage: Footage) -> list[Evi
 
 
 def leading(state: SearchState) -> Answer | None:
-    """The option with the most evidence so far, found without asking a model.
-
-    For "which is not" questions it is the option with the least evidence.
-    """
+    """The option with the most evidence so far, or the least for "which is not" questions."""
     support = {}
     for facet, parts in enumerate(state.plan.facets):
         if parts.name in state.question.letters:
@@ -537,7 +531,6 @@ def leading(state: SearchState) -> Answer | None:
             support[parts.name] = max((text.scores[facet] for text in texts), default=0.0)
     if not any(support.values()):
         return None
-    # asked for what is NOT shown, the option nobody found is the likely answer
     odd = negated(state.question.text)
     choose = min if odd else max
     letter = choose(support, key=lambda name: support[name])
@@ -547,5 +540,5 @@ def leading(state: SearchState) -> Answer | None:
 
 
 def most_tokens(chat: Chat, wanted: int) -> int:
-    """Most tokens in a reply: at most an eighth of the context; the rest is for pictures."""
+    """The limit of a reply: at most an eighth of the context, to leave room for pictures."""
     return wanted if chat.card.context is None else min(wanted, chat.card.context // 8)

@@ -1,8 +1,8 @@
 """What to search for: the facets of a question, and a timeline of the film (line 3).
 
-A facet is one thing to find: the question as a whole, then each option, or for an open-ended
-question each group of entities with an event. Keywords are compared with pictures, queries with the
-timeline and with what is observed.
+A facet is one thing to find: the question as a whole, then each option; for an open-ended question,
+each group of entities with an event. Keywords are compared with pictures, queries with the timeline
+and with observations.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _distinct(parts: Sequence[Parts], general: Facet, question: Question) -> lis
 
 
 def _facet(name: str, entities: Sequence[str], query: str, text: str) -> Facet:
-    """A facet that is never empty: if a model named nothing, it is made of the text itself."""
+    """A facet from a reply; if the reply named nothing, from the content words of the text."""
     # an option is described by few entities, the question as a whole may need more
     max_keywords = None if name == "question" else 5
     keywords = tuple(dict.fromkeys(word.strip() for word in entities if word.strip()))[

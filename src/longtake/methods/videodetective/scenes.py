@@ -90,7 +90,9 @@ class SceneGraph:
         begin, end = self.spans[node]
         return self.rows[begin:end]
 
-    def tell(self, label: str, values: Sequence[float], nodes: Sequence[int] | None = None) -> None:
+    def record(
+        self, label: str, values: Sequence[float], nodes: Sequence[int] | None = None
+    ) -> None:
         """Record a number for each scene, or for some of them, in the trace."""
         chosen = self.segments if nodes is None else tuple(self.segments[node] for node in nodes)
         note_scores(label, chosen, values)
@@ -147,7 +149,7 @@ class Belief:
         self.injected = np.array(prior, np.float64)
         self.field = self.injected.copy()
         self.open = np.ones(len(scene_graph), np.bool_)
-        scene_graph.tell("belief", self.field.tolist())
+        scene_graph.record("belief", self.field.tolist())
 
     def inject(self, node: int, score: float) -> None:
         """Lines 23 and 24: Y_i ← s_i, v_i ← 1, and F is diffused again."""
@@ -163,10 +165,10 @@ class Belief:
                 steps=self._rule.iterations,
             )
         else:
-            # Table 3 without propagation: a scene says nothing about others
+            # Table 3 without propagation: scenes are independent
             self.field = self.injected.copy()
-        self._graph.tell("observed", [score], [node])
-        self._graph.tell("belief", self.field.tolist())
+        self._graph.record("observed", [score], [node])
+        self._graph.record("belief", self.field.tolist())
 
 
 @dataclass(frozen=True)
@@ -286,7 +288,7 @@ class Observer:
             if not text:
                 continue
             lemmas = lexical.lemmas([text])
-            # a time in front of a line is no part of its meaning
+            # the time before a line is not part of its meaning
             pieces = scene_graph.pieces(lexical.untimed(text), self.rule.piece_words)
             rows = self.footage.encode(pieces)
             weight = getattr(self.rule.weights, source)
@@ -309,7 +311,7 @@ class Observer:
     def _read(self, rows: NDArray[np.int64]) -> list[Line]:
         """The text in the first, the middle and the last frame, each once, with its first time."""
         lines: dict[str, Line] = {}
-        # reading is slow, and a sign mostly stays as long as the scene lasts
+        # reading is slow, and most signs stay for the whole scene
         for row in sorted({int(rows[0]), int(rows[len(rows) // 2]), int(rows[-1])}):
             time = float(self.footage.times[row])
             for line in self.footage.onscreen(Segment(time, time + 1e-3)):
