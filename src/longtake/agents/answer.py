@@ -1,11 +1,11 @@
-"""Asking a model for an answer: what it is shown, its guess, and the claims of an answer."""
+"""Asking a model for an answer: slots of its prompt, the model's guess, the claims of an answer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
@@ -62,7 +62,7 @@ class Guess:
     text: str = ""
     reason: str = ""
     odds: Mapping[str, float] = field(default_factory=dict)
-    """Probability of each option, if log-probabilities or several votes tell."""
+    """Probability of each option, if known from log-probabilities."""
 
     @property
     def abstained(self) -> bool:
@@ -79,10 +79,6 @@ class Guess:
         return replace(answer, status="abstained") if self.abstained else answer
 
 
-Slots: TypeAlias = Mapping[str, Any]
-"""What fills a prompt, with ``frames`` and options of the reply such as ``temperature``."""
-
-
 def guess(
     chat: Chat, prompt: str, question: Question, *, reasoned: bool = True, **slots: Any
 ) -> Guess:
@@ -90,7 +86,7 @@ def guess(
     if not question.options:
         form: type[BaseModel] = ReasonedWords if reasoned else Words
     else:
-        # where only the letter counts, one token tells it
+        # a letter alone takes one token
         if not reasoned and chat.card.letters and _is_greedy(chat, slots):
             odds = letter_odds(chat, prompt, question, **slots)
             if odds:
@@ -99,12 +95,12 @@ def guess(
     reply = ask(chat, prompt, form, question=question, default=None, **slots)
     if reply is None:
         return Guess()
-    said = reply.model_dump()
-    return Guess(said.get("choice"), said.get("answer", "").strip(), said.get("reason", ""))
+    given = reply.model_dump()
+    return Guess(given.get("choice"), given.get("answer", "").strip(), given.get("reason", ""))
 
 
-def _is_greedy(chat: Chat, slots: Slots) -> bool:
-    """Whether the likeliest letter is wanted; agents that are to differ draw theirs instead."""
+def _is_greedy(chat: Chat, slots: Mapping[str, Any]) -> bool:
+    """Whether the likeliest letter is wanted, rather than one drawn at random."""
     temperature = slots.get("temperature")
     # up to this temperature, the likeliest letter is drawn nearly always
     return (chat.card.options.temperature if temperature is None else temperature) <= 0.1
@@ -113,12 +109,12 @@ def _is_greedy(chat: Chat, slots: Slots) -> bool:
 def letter_odds(
     chat: Chat, prompt: str, question: Question, *, frames: Sequence[Frame] = (), **slots: Any
 ) -> dict[str, float]:
-    """The probability of each option, from one token; empty if the endpoint does not tell."""
+    """The probability of each option, from one token; empty if the endpoint does not report it."""
     instruction = prompts.load("shared/one_letter").render().user[0]
     prompt_slots = {name: value for name, value in slots.items() if name not in REPLY_OPTIONS}
     prompt_slots["question"] = question
     messages = compose(chat, prompt, prompt_slots, frames, instruction, 1)
-    # the distribution itself is wanted, whatever the temperature
+    # the default temperature, since only the distribution is used
     options = Options(max_tokens=1, letters=tuple(question.letters), prompt=prompt)
     raw = chat.complete(messages, options).odds
     total = sum(raw.values())
@@ -128,7 +124,7 @@ def letter_odds(
 
 
 def in_words(question: Question, choice: str | None, text: str) -> str:
-    """An answer as it is put to the next step."""
+    """An answer as the next prompt shows it."""
     if choice is None:
         return text
     return f"{choice}. {option(question, choice)}"
@@ -159,10 +155,10 @@ def captions_of(look: Look) -> Any:
 
 
 def spoken_around(footage: Footage, rows: Sequence[int], max_words: int) -> LinesByDistance | Plain:
-    """What is said in the film, up to ``max_words`` words, preferring lines near the given moments.
+    """The speech of the film, up to ``max_words`` words, preferring lines near the given moments.
 
-    Nothing is recognised for this: only lines that are already known are used. A model with a
-    small context is shown fewer lines, again the nearest.
+    Only lines that are already known are used. If the model's context is too small, more lines are
+    dropped, the farthest first.
     """
     lines = footage.known_lines()[0]
     if not lines or max_words <= 0:
@@ -187,11 +183,11 @@ class Claim:
 
     text: str
     citations: tuple[int, ...]
-    """Places in the answer's evidence, from 0, of what holds its words; may be empty."""
+    """Indices into the answer's evidence; may be empty."""
 
 
 def claims(answer: Answer) -> tuple[Claim, ...]:
-    """The claims of an open answer; none if it makes only one, which all its citations support."""
+    """The claims of an open answer; none if it makes only one, which all citations support."""
     if answer.choice is not None:
         return ()
     parts = sentences(answer.text)
@@ -218,9 +214,9 @@ def _citations(sentence: str, answer: Answer) -> tuple[int, ...]:
 
 
 def supported(account: str, question: str, shown: Sequence[Line]) -> dict[str, Line]:
-    """The sentences of an account whose words were said, each with the line that holds the most.
+    """The sentences of an account that the lines support, each with the line that does so best.
 
-    A sentence that only repeats the question, or another one, is no answer to it.
+    Sentences that only repeat the question or an earlier sentence are left out.
     """
     in_question = lexical.lemmas([question])
     everything = " ".join(line.text for line in shown)
@@ -228,7 +224,7 @@ def supported(account: str, question: str, shown: Sequence[Line]) -> dict[str, L
     known: frozenset[str] = frozenset()
     for sentence in sentences(account):
         wanted = lexical.lemmas([sentence]) - in_question
-        # an account has words of its own, such as "suggests", so that half of the words is enough
+        # half of the words is enough, since an account adds some, such as "suggests"
         if wanted <= known or held(sentence, wanted, everything) < 0.5:
             continue
         shares = [held("", wanted, line.text) for line in shown]

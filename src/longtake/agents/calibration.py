@@ -1,7 +1,7 @@
-"""Probabilities: the votes of stages, their signals, and the weights that make a probability.
+"""Calibration: the votes of stages, their signals, and the weights that give a probability.
 
-A calibration is a file of fits (``longtake calibrate`` writes it). A fit is about one method with
-one model and one kind of footage, and says nothing about others.
+A calibration is a file of fits (``longtake calibrate`` writes it). A fit applies to one method with
+one model and one kind of footage.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FILE = "calibration.json"
 
 @dataclass(frozen=True)
 class Vote:
-    """What a method or a stage said: all that a probability rests on."""
+    """The answer of a method or a stage, with everything that its probability depends on."""
 
     stage: str
     choice: str | None = None
@@ -38,12 +38,12 @@ class Vote:
     contradicted: bool = False
 
     def agrees(self, other: Vote) -> bool:
-        """Whether both are one answer: one letter, or words of which one holds the other."""
+        """Whether both give the same answer: the same letter, or words of which one contains the
+        other."""
         if self.choice or other.choice:
             return self.choice == other.choice
         one, two = normalized_text(self.text), normalized_text(other.text)
-        # as much of an answer as counts as quoted in a passage
-        return max(passages.match(one, two), passages.match(two, one)) >= 0.8
+        return max(passages.match(one, two), passages.match(two, one)) >= passages.SURE
 
 
 def vote_of(stage: str, answer: Answer, checked: Checked) -> Vote:
@@ -55,10 +55,10 @@ def vote_of(stage: str, answer: Answer, checked: Checked) -> Vote:
 
 
 def grouped(votes: Sequence[Vote]) -> list[list[int]]:
-    """The places of the votes for each different answer."""
+    """The indices of the votes for each different answer."""
     groups: list[list[int]] = []
     for place, vote in enumerate(votes):
-        group = next((each for each in groups if vote.agrees(votes[each[0]])), None)
+        group = next((group for group in groups if vote.agrees(votes[group[0]])), None)
         if group is None:
             groups.append(group := [])
         group.append(place)
@@ -66,7 +66,7 @@ def grouped(votes: Sequence[Vote]) -> list[list[int]]:
 
 
 def signals(votes: Sequence[Vote], group: Sequence[int], question: Question) -> dict[str, float]:
-    """Signals of the answer that a group of the votes is for; those that are zero are left out."""
+    """The signals of the answer that a group of votes is for, without those that are zero."""
     behind = [votes[place] for place in group]
     stated = [vote.stated for vote in behind if vote.stated is not None]
     values: dict[str, float] = {
@@ -98,38 +98,38 @@ class Fit:
 
     @property
     def about(self) -> tuple[str, str, str]:
-        """What it applies to."""
+        """Method, model and kind of footage."""
         return self.method, self.model, self.footage
 
     @property
     def wants_odds(self) -> bool:
-        """Whether it rests on the odds of letters, which may take a call more."""
+        """Whether it depends on the odds of letters, which may take another call."""
         return "odds" in self.weights
 
 
 def leader(votes: Sequence[Vote], question: Question, fit: Fit | None) -> tuple[int, float | None]:
-    """The place of the leading vote, and the probability that it is right.
+    """The index of the leading vote, and the probability that it is right.
 
-    The likeliest answer leads; where nothing is fitted the latest with support, or else the latest,
-    since later stages saw more. The latest supported vote for an answer speaks for it.
+    The likeliest answer leads; without a fit the latest supported one, or else the latest, since
+    later stages see more. The latest supported vote represents an answer.
     """
     groups, chance = grouped(votes), None
     places: Sequence[int] = range(len(votes))
     if fit is not None:
-        rated = [signals(votes, group, question) for group in groups]
-        chances = [round(probability(fit.weights, each), 4) for each in rated]
+        by_group = [signals(votes, group, question) for group in groups]
+        chances = [round(probability(fit.weights, values), 4) for values in by_group]
         chance = max(chances)
         places = groups[chances.index(chance)]
     return max(places, key=lambda place: (votes[place].supported, place)), chance
 
 
 def footage_kind(has: Collection[str]) -> str:
-    """What answers about footage rest on."""
+    """The kind of material that answers about footage depend on."""
     return next((kind for kind in ("pictures", "captions") if kind in has), "words")
 
 
 def model_of(names: Mapping[str, str], footage: str) -> str:
-    """The model that a probability is about: the one that looks, or without pictures reads."""
+    """The model that a fit is for: the one that sees pictures, or without pictures the reader."""
     roles = ("vlm", "llm") if footage == "pictures" else ("llm", "vlm")
     return next((names[role] for role in roles if role in names), "")
 
@@ -141,7 +141,7 @@ def find(
     has: Collection[str],
     question: Question,
 ) -> Fit | None:
-    """The first fit for a method with the models of these roles about footage that has these."""
+    """The first fit for a method, the models in its roles, and the materials of the footage."""
     footage = footage_kind(has)
     wanted = (method, model_of(names, footage), footage)
     found = next((fit for fit in fits if fit.about == wanted), None)

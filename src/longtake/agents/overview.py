@@ -1,14 +1,15 @@
-"""Overviews: the chapters of a film with titles and sentences, and a summary, each with its moment.
+"""Overviews: the chapters of a film with titles and cited sentences, and a summary.
 
 ::
 
-    1  chapters ← where the topic of the talk changes; where little is said, where the picture does
-    2  per chapter, quote two sentences that are close to everything in it and hold rare words, the
-       better one as title
-    3  with a model: a title and two sentences per chapter, and from these a summary of the film; a
-       sentence whose words are neither said nor shown gives way to the quotations
+    1  chapters ← divide the film where the topic of the talk changes, or where the picture changes
+       if little is said
+    2  per chapter, quote the two sentences that represent it best: close to its other lines, with
+       rare words; the better one is the title
+    3  with a model: a title and two sentences per chapter, and from these a summary of the film;
+       quotations replace sentences that no line supports
 
-An overview is made once and kept with the film, until other lines are said or shown in it.
+An overview is stored with the film, and made again when the lines of the film change.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -38,15 +39,15 @@ from longtake.prompts import Plain
 from longtake.types import Evidence, Line, Segment
 
 RULE = EventPartition(max_blocks=12, min_seconds=10.0, min_share=1 / 20)
-"""Finer than the blocks of A4VL: chapters of at least ten seconds, at most twelve."""
+"""Finer than the blocks of A4VL: at most twelve chapters of at least ten seconds."""
 LONGEST = 60
-"""Letters of a title."""
+"""Maximum letters of a title."""
 CHAPTER_WORDS = 200
-"""Words of a chapter that a model reads: small models read slowly."""
+"""Words of a chapter in a prompt; few, because small models read slowly."""
 KEY = "contents"
-"""The name under which an overview is kept."""
+"""The name under which an overview is stored."""
 QUOTED = "film"
-"""Who writes an overview that only quotes."""
+"""The author of an overview that only quotes."""
 
 
 class ChapterText(BaseModel):
@@ -58,7 +59,7 @@ class ChapterText(BaseModel):
 
 @dataclass(frozen=True)
 class CitedSentence:
-    """A sentence, and what it rests on: where in the film, and the words there."""
+    """A sentence with its evidence: the moment of the film, and the words there."""
 
     text: str
     start: float
@@ -80,7 +81,7 @@ class Chapter:
     end: float
     title: str
     cited: float | None = None
-    """When the words behind the title are said or shown; ``None`` if nothing is."""
+    """When the words of the title are said or shown; ``None`` if the chapter has no lines."""
     sentences: tuple[CitedSentence, ...] = ()
 
 
@@ -95,9 +96,9 @@ class FilmOverview:
 
 
 def make_overview(footage: Footage, run: Run | None = None) -> FilmOverview:
-    """The overview of a film: the one that is kept, or made now; ``run`` has a model to write it.
+    """The overview of a film, stored or made now; with ``run``, written by its model.
 
-    A model's overview takes the place of one made of quotations, never the other way round.
+    A model's overview replaces one of quotations, but not the reverse.
     """
     lines = everything(footage)
     digest = hashlib.blake2b(repr(lines).encode(), digest_size=16).hexdigest()
@@ -107,7 +108,7 @@ def make_overview(footage: Footage, run: Run | None = None) -> FilmOverview:
         if stored is not None and (run is None or stored.by != QUOTED):
             return stored
     blocks = chapters_of(footage, [line for source, line in lines if source == "speech"])
-    ranked = telling(footage, blocks, lines)
+    ranked = representative(footage, blocks, lines)
     overview = quote(blocks, ranked)
     if run is not None:
         overview = write(run, overview, ranked)
@@ -116,7 +117,7 @@ def make_overview(footage: Footage, run: Run | None = None) -> FilmOverview:
 
 
 def restored(notes: Mapping[str, Any]) -> FilmOverview | None:
-    """The overview that notes hold; ``None`` if they are damaged."""
+    """The overview from stored notes; ``None`` if they are damaged."""
     try:
         return TypeAdapter(FilmOverview).validate_python(notes)
     except ValidationError:
@@ -124,7 +125,7 @@ def restored(notes: Mapping[str, Any]) -> FilmOverview | None:
 
 
 def chapters_of(footage: Footage, spoken: Sequence[Line]) -> Sequence[Segment]:
-    """Where the chapters are: by topic, or by what is visible if little is said."""
+    """The chapters: by topic, or by picture if little is said."""
     talk = Talk(spoken, footage.duration, footage.meanings)
     if footage.has and STEP * sum(map(bool, talk.texts)) < footage.duration / 2:
         return footage.blocks(RULE).blocks
@@ -132,23 +133,23 @@ def chapters_of(footage: Footage, spoken: Sequence[Line]) -> Sequence[Segment]:
 
 
 def everything(footage: Footage) -> list[tuple[str, Line]]:
-    """What is said, shown and described, by sentence; speech is recognised now if need be."""
+    """Speech by sentence, on-screen text and captions, with sources; recognised now if needed."""
     described = captioned(footage, footage.times.tolist()) if "captions" in footage.has else []
     lines = [("speech", line) for line in utterances(footage.speech())]
     lines += [("onscreen", line) for line in legible(footage.onscreen())]
     lines += [("caption", line) for line in described]
-    return [each for each in lines if not is_instruction(each[1].text)]
+    return [(source, line) for source, line in lines if not is_instruction(line.text)]
 
 
 def utterances(lines: Sequence[Line]) -> list[Line]:
-    """What is said, by sentence, each with its speaker; a line may be a speech of minutes."""
+    """Spoken lines divided into sentences, each with its speaker; a line may last for minutes."""
     parts = []
     for line in lines:
         name, text = speaker(line.text)
-        said = sentences(text)
-        start, letters = line.segment.start, max(1, sum(map(len, said)))
-        for sentence in said:
-            # a sentence lasts as long as its letters
+        spoken = sentences(text)
+        start, letters = line.segment.start, max(1, sum(map(len, spoken)))
+        for sentence in spoken:
+            # durations are proportional to letters
             end = min(line.segment.end, start + line.segment.duration * len(sentence) / letters)
             labelled = f"{name}: {sentence}" if name else sentence
             parts.append(Line(Segment(start, max(start, end)), labelled))
@@ -157,7 +158,7 @@ def utterances(lines: Sequence[Line]) -> list[Line]:
 
 
 def is_aside(line: Line) -> bool:
-    """Whether a line is too short to tell anything: "Yeah, okay." """
+    """Whether a line is too short to be meaningful: "Yeah, okay." """
     return len([word for word in speaker(line.text)[1].split() if word[0].isalnum()]) < 5
 
 
@@ -169,28 +170,32 @@ def quote(blocks: Sequence[Segment], ranked: Sequence[Sequence[CitedSentence]]) 
             chapters.append(Chapter(block.start, block.end, f"Part {number}"))
             continue
         title = _short(speaker(lines[0].text)[1])
-        in_order = tuple(sorted(lines[:2], key=lambda each: each.start))
-        chapters.append(Chapter(block.start, block.end, title, lines[0].start, in_order))
+        chapters.append(Chapter(block.start, block.end, title, lines[0].start, in_time(lines[:2])))
         best.append((block.duration, lines[0]))
-    # the longest chapters tell most of the film
-    best.sort(key=lambda each: -each[0])
-    summary = sorted((each for _, each in best[:4]), key=lambda each: each.start)
-    return FilmOverview(tuple(chapters), tuple(summary), QUOTED)
+    # the longest chapters cover most of the film
+    best.sort(key=lambda rated: -rated[0])
+    summary = in_time([line for _, line in best[:4]])
+    return FilmOverview(tuple(chapters), summary, QUOTED)
+
+
+def in_time(lines: Iterable[CitedSentence]) -> tuple[CitedSentence, ...]:
+    """The lines in time order."""
+    return tuple(sorted(lines, key=lambda line: line.start))
 
 
 SUGGESTED = 3
-"""Questions that are suggested: one line each on a small screen."""
+"""Number of suggested questions; each takes a line on a small screen."""
 
 
 def suggested(overview: FilmOverview) -> tuple[str, ...]:
-    """Questions on what is said and shown in the longest chapters, which the film answers."""
+    """Questions about the longest chapters that the film can answer."""
     questions: list[str] = []
     known: set[str] = set()
-    longest = sorted(overview.chapters, key=lambda each: each.start - each.end)
-    # one of each chapter before a second one of any
-    for sentence in (
-        each.sentences[place] for place in (0, 1) for each in longest if place < len(each.sentences)
-    ):
+    longest = sorted(overview.chapters, key=lambda chapter: chapter.start - chapter.end)
+    # the first sentence of every chapter, then the second ones
+    first = [sentence for chapter in longest for sentence in chapter.sentences[:1]]
+    second = [sentence for chapter in longest for sentence in chapter.sentences[1:2]]
+    for sentence in first + second:
         subject = _subject(speaker(sentence.quote)[1])
         words = lexical.lemmas([subject])
         # the same subject in other words is the same question
@@ -205,9 +210,9 @@ def suggested(overview: FilmOverview) -> tuple[str, ...]:
 
 
 def _subject(text: str) -> str:
-    """What a line is about: the longest name in it, or else its rarest thing; empty if unsure."""
+    """The subject of a line: its longest name, or else its rarest noun phrase; empty if unsure."""
     names = [match[0] for match in _NAME.finditer(text.removeprefix("The "))]
-    # a sentence begins with a capital whatever its first word is, and headlines have nothing else
+    # the first word of a sentence has a capital in any case, as have all words of a headline
     names = [
         name for name in names if (not name.isupper() if " " in name else not text.startswith(name))
     ]
@@ -219,7 +224,7 @@ def _subject(text: str) -> str:
         if " ".join(words) == thing and all(lexical.is_known(word) for word in words):
             things[f"the {thing}" if article else thing] = max(map(lexical.idf, words))
     rarest = max(things, key=things.__getitem__, default="")
-    # "the way" and "the lot" are nothing to ask about
+    # common phrases such as "the way" make no question
     return rarest if things.get(rarest, 0.0) > 1.0 else ""
 
 
@@ -233,28 +238,30 @@ _NAME = re.compile(r"[A-Z]\w[\w'’]+(?:\s+(?:of|the|and|de|van)?\s*[A-Z][\w'’
 
 
 def excerpts(footage: Footage, chapters: Sequence[Chapter], max_words: int) -> list[CitedSentence]:
-    """The most telling lines of all chapters, which share the words, in the film's order."""
+    """The most representative lines in time order, an equal number of words per chapter."""
     blocks = [Segment(chapter.start, chapter.end) for chapter in chapters]
-    ranked = telling(footage, blocks, everything(footage))
+    ranked = representative(footage, blocks, everything(footage))
     share = max_words // max(1, len(blocks))
-    chosen = [each for lines in ranked for each in fitting(lines, share)]
-    return sorted(chosen, key=lambda each: each.start)
+    return list(in_time(line for lines in ranked for line in fitting(lines, share)))
 
 
-def telling(
+def representative(
     footage: Footage, blocks: Sequence[Segment], lines: Sequence[tuple[str, Line]]
 ) -> list[list[CitedSentence]]:
-    """The lines of each block by how much they tell of it, each text once.
+    """The distinct lines of each block, the most representative first.
 
-    Those are close to everything in the block, and hold words that are rare in the film; all but
-    the first tell something else than the first.
+    These are close to the other lines of the block, contain words that are rare in the film, and
+    differ from the first one.
     """
     counts = Counter(word for _, line in lines for word in lexical.lemmas([line.text]))
     ranked = []
     for block in blocks:
-        inside = {line.text: each for each in lines if (line := each[1]).segment.start in block}
-        # a line with fewer words says too little to stand for a chapter
-        part = [each for each in inside.values() if not is_aside(each[1])] or list(inside.values())
+        inside = {
+            line.text: (source, line) for source, line in lines if line.segment.start in block
+        }
+        # short lines only where there are no others
+        part = [sourced for sourced in inside.values() if not is_aside(sourced[1])]
+        part = part or list(inside.values())
         ranked.append(_ranked(footage, part, counts) if part else [])
     return ranked
 
@@ -271,37 +278,37 @@ def _ranked(
     first = int(scores.argmax())
     others = scores - 0.3 * (rows @ rows[first])
     others[first] = np.inf
-    order = np.argsort(-others, kind="stable").tolist()
-    return [_as_statement(part[number][1].text, *part[number]) for number in order]
-
-
-def _as_statement(text: str, source: str, line: Line) -> CitedSentence:
-    return CitedSentence(text, line.segment.start, line.segment.end, source, line.text)
+    sentences_by_rank = []
+    for number in np.argsort(-others, kind="stable").tolist():
+        source, line = part[number]
+        span = line.segment
+        sentences_by_rank.append(CitedSentence(line.text, span.start, span.end, source, line.text))
+    return sentences_by_rank
 
 
 def _weight(text: str, counts: Counter[str]) -> float:
-    """Rarity of a line's words in the language, less for words that the whole film repeats."""
+    """Rarity of a line's words in the language, reduced for words that the film repeats."""
     words = sorted(lexical.lemmas([text]))
     weights = [lexical.idf(word) / (1 + np.log(max(1, counts[word]))) for word in words]
-    # per word of a long line, so that titles are not simply the longest lines
+    # long lines would otherwise win by the number of their words
     return float(sum(weights) / (1 + 0.1 * len(text.split())))
 
 
 def write(
     run: Run, quoted: FilmOverview, ranked: Sequence[Sequence[CitedSentence]]
 ) -> FilmOverview:
-    """What a model makes of the chapters; quotations where its reply cannot be used."""
+    """A model's overview; quotations where its reply cannot be used."""
     chapters = []
     for chapter, lines in zip(quoted.chapters, ranked, strict=True):
-        chapters.append(_retold(run, chapter, lines) if lines else chapter)
-    known = [each for chapter in chapters for each in chapter.sentences]
+        chapters.append(_rewritten(run, chapter, lines) if lines else chapter)
+    known = [sentence for chapter in chapters for sentence in chapter.sentences]
     text = ask(run["llm"], "shared/summary", default="", max_tokens=200, chapters=timed(known))
     summary = tuple(held_by(known, text).values())
     return FilmOverview(tuple(chapters), summary or quoted.summary, run.names["llm"])
 
 
-def _retold(run: Run, chapter: Chapter, ranked: Sequence[CitedSentence]) -> Chapter:
-    lines = sorted(fitting(ranked, CHAPTER_WORDS), key=lambda each: each.start)
+def _rewritten(run: Run, chapter: Chapter, ranked: Sequence[CitedSentence]) -> Chapter:
+    lines = in_time(fitting(ranked, CHAPTER_WORDS))
     reply = ask(
         run["llm"],
         "shared/chapter",
@@ -314,19 +321,19 @@ def _retold(run: Run, chapter: Chapter, ranked: Sequence[CitedSentence]) -> Chap
     )
     if reply is None:
         return chapter
-    told = tuple(held_by(lines, reply.sentences).values())[:2]
+    supported_sentences = tuple(held_by(lines, reply.sentences).values())[:2]
     shown = " ".join(line.text for line in lines)
-    # a title is held to what an account is held to
+    # as for the sentences of an account
     is_held = held(reply.title, lexical.lemmas([reply.title]), shown) >= 0.5
     title = _short(reply.title) if is_held else chapter.title
-    return replace(chapter, title=title, sentences=told or chapter.sentences)
+    return replace(chapter, title=title, sentences=supported_sentences or chapter.sentences)
 
 
 def held_by(
     lines: Sequence[CitedSentence], account: str, question: str = ""
 ) -> dict[str, CitedSentence]:
-    """The sentences of an account that lines hold, each citing what its line cites."""
-    cited = {Line(each.evidence.segment, each.text): each for each in lines}
+    """The sentences of an account that lines support, each with the citation of its line."""
+    cited = {Line(sentence.evidence.segment, sentence.text): sentence for sentence in lines}
     kept = supported(account, question, list(cited))
     return {text: replace(cited[line], text=text) for text, line in kept.items()}
 
@@ -356,7 +363,7 @@ def timed(lines: Sequence[CitedSentence]) -> list[str]:
 
 
 def legible(lines: Sequence[Line]) -> list[Line]:
-    """On-screen text without misread screens and lines, which hold words of no English text."""
+    """On-screen text without misread screens and lines, as far as it is English."""
     # words of other languages are unknown too
     if lexical.language_of(" ".join(line.text for line in lines)) not in ("English", ""):
         return list(lines)

@@ -1,9 +1,9 @@
 """The run of a method on one question: its models, its budget, its end.
 
-Work checks its stop flag in every loop, but one loaded model or one minute of speech takes seconds
-of native code. Work that can be ended therefore has a thread of its own (:func:`on_time`). If it
-has not ended shortly after its time, the thread is left behind: it ends by itself at its next
-check.
+Work checks its stop flag in every loop, but loading a model or recognising a minute of speech takes
+seconds of native code. Work that can be cancelled therefore runs on a separate thread
+(:func:`on_time`). A thread that does not end shortly after its time is abandoned, and ends at its
+next check.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Agent:
-    """A member of a team: a model under a name of its own."""
+    """A member of a team: a model with a name."""
 
     name: str
     chat: Chat
@@ -43,8 +43,7 @@ class Agent:
 
 
 AGENT_ROLES = {"planner": "llm", "grounder": "llm", "perceiver": "llm", "reflector": "llm"}
-"""Roles of single agents, which may have a model of their own, and the role whose model they
-otherwise share."""
+"""Roles of single agents, and the role whose model they share unless they have their own."""
 
 
 class Run:
@@ -74,9 +73,9 @@ class Run:
         self.ledger = ledger or Ledger(budget, clock=clock)
         self.seed = seed
         self.checks = True
-        """Whether answers are checked against the film; for methods that do so themselves."""
+        """Whether answers are to be checked against the film, for methods that do so themselves."""
         self.odds = False
-        """Whether a calibration wants the odds of letters, which may take a call more."""
+        """Whether a calibration needs the odds of letters, which may take another call."""
         self._stop = stop or Stop()
         self._watched = stop is not None
         _refuse_unpriced([*models.values(), *(agent.chat for agent in team)], self.ledger.limits)
@@ -118,9 +117,9 @@ class Run:
         return replace(self.ledger.spent, seconds=round(self.ledger.elapsed(), 3))
 
     def propose(self, answer: Answer, *, complete: bool = False) -> None:
-        """Record the best answer so far; ``complete`` if more of the budget might only improve it.
+        """Record the best answer so far.
 
-        A complete answer is not marked as cut short when the budget ends the run.
+        A ``complete`` answer is not marked as cut short when the budget ends the run.
         """
         self.ledger.best, self.ledger.complete = answer, complete
 
@@ -172,7 +171,7 @@ class StageRun(Run):
     """A run inside a run: the same models, budget and seed; its own proposals and usage."""
 
     def __init__(self, whole: Run, propose: Callable[[Answer], None]) -> None:
-        """``propose`` is told each proposal."""
+        """``propose`` is called with each proposal."""
         self.ledger = whole.ledger
         self.seed = whole.seed
         self.checks, self.odds = whole.checks, whole.odds
@@ -187,15 +186,15 @@ class StageRun(Run):
         return super().usage - self._before
 
     def propose(self, answer: Answer, *, complete: bool = False) -> None:  # noqa: ARG002
-        """Tell the whole run, which decides itself what is complete."""
+        """Pass the proposal to the whole run, which decides what is complete."""
         self._propose(answer)
 
 
 def on_time(act: Callable[[], R], ledger: Ledger, stop: Stop | None, *, watched: bool) -> R:
     """The result of ``act``; raises the error of ``stop`` if it is set or the time is up.
 
-    ``watched`` says whether somebody may set ``stop``. Without that, a time limit or surrounding
-    work that may be ended, the work needs no thread of its own.
+    ``watched``: whether ``stop`` may be set. Work needs a separate thread only if it is watched,
+    has a time limit, or is part of work that may be cancelled.
     """
     around = stopping.get()
     stop = Stop(stop, around)
@@ -209,7 +208,7 @@ def on_time(act: Callable[[], R], ledger: Ledger, stop: Stop | None, *, watched:
 
 
 def _apart(act: Callable[[], R], ledger: Ledger, stop: Stop) -> R:
-    """The result of work on a thread of its own."""
+    """The result of work on a separate thread."""
     ends: queue.SimpleQueue[Ended] = queue.SimpleQueue()
     done = threading.Event()
 
@@ -219,19 +218,19 @@ def _apart(act: Callable[[], R], ledger: Ledger, stop: Stop) -> R:
 
     thread = in_background(act, stop, end)
     try:
-        # often enough that nobody notices the delay
+        # short enough to be unnoticeable
         while not done.wait(0.05):
             limit = ledger.limits.seconds
             if limit is not None and ledger.elapsed() >= limit:
                 stop.set(ledger.out_of_time)
             if stop.is_set:
                 break
-        # work has a moment to end by itself, with an answer of its own
+        # the work may still end by itself, with its own answer
         if not done.wait(0.4):
             leave_behind(thread)
             stop.check()
     except BaseException:
-        # Ctrl-C, for one: what the thread does is no longer wanted
+        # such as Ctrl-C: the result is no longer wanted
         stop.set()
         raise
     result: R = ends.get().value()

@@ -1,7 +1,6 @@
-"""Teams: the file that lists the agents, their models opened for a run, parallel calls and votes.
+"""Teams: the team file, the models of the agents, parallel calls, votes and peer scores.
 
-An abstention is a vote for nothing. It supports no answer, and it counts when the others are
-checked for unanimity or for a majority.
+An abstention supports no answer, but it counts as a vote when unanimity or a majority is checked.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def open_team(
     replies: ReplyStore | None = None,
     discover: bool = True,
 ) -> tuple[Agent, ...]:
-    """Open the models of a team; what a member sets takes precedence over its model's settings."""
+    """Open the models of a team; a member's settings override those of its model."""
     agents = []
     for member in members:
         chat = catalogue.open(
@@ -121,9 +120,8 @@ R = TypeVar("R")
 def fanout(act: Callable[[T], R], items: Iterable[T], *, limit: int = 32) -> list[R]:
     """Call ``act`` on every item, up to ``limit`` at a time on threads; results keep the order.
 
-    Each call sees the caller's trace, step, budget and prompts. When one call fails, calls that
-    have not started are dropped, calls waiting for a retry are cancelled, and the first failure is
-    raised.
+    Each call has the caller's trace, step, budget and prompts. When a call fails, calls that have
+    not started are dropped, calls waiting for a retry are cancelled, and the failure is raised.
     """
     todo = list(items)
     if len(todo) <= 1 or limit <= 1:
@@ -171,7 +169,7 @@ def fanout(act: Callable[[T], R], items: Iterable[T], *, limit: int = 32) -> lis
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What an agent says. With neither a choice nor a text it is an abstention."""
+    """The answer of an agent; an abstention if it has neither a choice nor a text."""
 
     agent: str
     choice: str | None = None
@@ -186,7 +184,7 @@ class Opinion:
 
     @property
     def vote(self) -> str | None:
-        """What it counts for: the letter, or the normalised text, or nothing."""
+        """The letter, or the normalised text, or ``None``."""
         return self.choice or normalized_text(self.same_as or self.text) or None
 
 
@@ -218,7 +216,7 @@ def leading(opinions: Sequence[Opinion]) -> Opinion | None:
 
 
 def transcript(opinions: Sequence[Opinion]) -> list[str]:
-    """What was said, one line per agent, for the prompts of the next round."""
+    """The opinions, one line per agent, for the prompts of the next round."""
     lines = []
     for opinion in opinions:
         speaker = [opinion.agent]
@@ -239,7 +237,7 @@ def judge_all(
     Every agent scores every opinion from 1 to 10, its own included, from text alone. Judges without
     a readable reply are left out.
     """
-    # the scores are for everybody who spoke, judges or not; names can be anything
+    # numbered fields, since agents may have any names
     fields: dict[str, Any] = {
         f"agent_{number}": (int, Field(ge=1, le=10, description=f"score of {opinion.agent}"))
         for number, opinion in enumerate(opinions, start=1)
@@ -273,7 +271,7 @@ def prune(
     Returns the agents that stay, and all opinions with their scores and the removed one marked.
     """
     judged = judge_all(agents, opinions, question)
-    # min() returns the first of a tie, which in reversed order is the agent listed last
+    # reversed, because min() returns the first of a tie
     weakest = min(reversed(judged), key=lambda opinion: opinion.score or 0).agent
     events.note(
         "pruned", agent=weakest, scores={opinion.agent: opinion.score for opinion in judged}
@@ -291,8 +289,8 @@ class Groups(BaseModel):
 def group_answers(chat: Chat, question: Question, answers: Sequence[str]) -> list[list[int]]:
     """Group the answers to an open-ended question by meaning: lists of indices, in order.
 
-    Answers that differ only in case and punctuation are grouped without asking. These groups also
-    stand if the reply is unreadable or does not place every answer exactly once.
+    Answers that differ only in case and punctuation are grouped without a model. These groups stand
+    if the reply is unreadable or does not contain every answer exactly once.
     """
     alike: dict[str, list[int]] = {}
     for index, answer in enumerate(answers):
@@ -321,7 +319,7 @@ def group_answers(chat: Chat, question: Question, answers: Sequence[str]) -> lis
 
 
 def by_meaning(chat: Chat, question: Question, opinions: Sequence[Opinion]) -> list[Opinion]:
-    """Give opinions whose answers say the same the same vote; letters need no comparison."""
+    """Give opinions with answers of the same meaning the same vote; letters need no comparison."""
     in_words = [
         number for number, opinion in enumerate(opinions) if opinion.text and opinion.choice is None
     ]

@@ -1,10 +1,9 @@
 """Functions that a model may call.
 
-A function's signature becomes the tool's parameters, its docstring the description. Endpoints that
-offer tool calls get them natively; for others the prompt describes the tools in words and the model
-replies in JSON. A tool's result is film material and is quoted as such. The loop is bounded: after
-``turns`` calls the model is told to answer, and a reply that cannot be read ends in the step's
-default, as in :func:`~longtake.llm.structured.ask.ask`.
+A function's signature becomes the tool's parameters, its docstring the description. Endpoints with
+tool calls get them natively; for others the prompt describes the tools and the model replies in
+JSON. A tool's result is quoted as film material. After ``turns`` calls the model must answer, and
+an unreadable answer becomes the default, as in :func:`~longtake.llm.structured.ask.ask`.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Tool:
 
     @property
     def spec(self) -> ToolSpec:
-        """The tool as the model is told about it."""
+        """The tool's description for the model."""
         schema = self.parameters.model_json_schema()
         schema.pop("title", None)
         return ToolSpec(self.name, self.description, schema)
@@ -214,7 +213,7 @@ def _in_words(spec: ToolSpec) -> str:
 def _call_in(text: str) -> ToolCall | None:
     """The tool call that a reply consists of; a nameless one if the reply merely contains a call.
 
-    A reply may quote a call that the film shows, so only a reply that is nothing else counts.
+    A reply may quote a call that the film shows, so the reply must consist of the call alone.
     """
     try:
         calls = [one for one in objects(text) if isinstance(one.value.get("tool"), str)]
@@ -273,7 +272,7 @@ def read_stretch(start: Written, end: Written, duration: float) -> Stretch:
 
 
 def _moment(written: Written, duration: float) -> tuple[float, bool]:
-    """Seconds, and whether hours had to be read as minutes to fall inside the film."""
+    """Seconds, and whether the hours were read as minutes to fall inside the film."""
     try:
         seconds = parse_time(str(written))
     except ConfigError as error:

@@ -1,15 +1,15 @@
-"""Checks an answer against the film: one more call, and citations that support the answer.
+"""Checks an answer against the film with one more call, and cites what supports it.
 
 ::
 
-    1  candidates ← cited moments, moments the reason names, and the lines and pictures closest to
-       question and answer, as many as a tenth of the method's tokens pays for; where the question
-       names a part of the film ("at the end"), only those in it, if there are any
-    2  a model marks those that support and those that contradict the answer; where numbers, names
-       or negations contradict it by rule, the model's marks do not count
-    3  some support it: these are its citations, each as long as what it shows
-    4  some contradict it: the question is asked once more, with these
-    5  otherwise the answer has no citations and half its confidence
+    1  candidates ← cited moments, moments named in the reason, and the lines and pictures closest
+       to question and answer, as far as a tenth of the method's tokens allows; if the question
+       names a part of the film ("at the end"), only candidates in it, if there are any
+    2  a model marks candidates that support and that contradict the answer; contradictions by rule
+       (numbers, names, negations) override its marks
+    3  if some support the answer, cite them
+    4  else if some contradict it, ask the question once more with these
+    5  else remove the citations and halve the confidence
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ from longtake.tracing.events import note, step
 from longtake.types import GIVEN, Answer, Evidence, Frame, Line, Question, Segment
 
 SHARE = 0.06
-"""Share of the method's tokens that the check may use; with its prompt it stays under a tenth."""
+"""Candidates may take this share of the method's tokens; with the prompt, less than a tenth."""
 LEAST_TOKENS = 300
-"""Tokens for candidates that even the cheapest method is granted."""
+"""Candidates may take this many tokens however cheap the method was."""
 WHOLE, PROMPT = 0.1, 300
-"""Share of the method's tokens that the whole check stays under, and tokens of its own prompt."""
+"""Limit of the whole check as a share of the method's tokens, and the tokens of its prompt."""
 MOST = 24
 """Candidates in one check, if their tokens allow."""
 FROM_LINES, FROM_PICTURES = 8, 12
-"""Candidates that the index adds: lines said, shown or described, and pictures."""
+"""Candidates from the index: lines said, shown or described, and pictures."""
 NEAREST = 3
-"""Frames that are shown in place of an answer."""
+"""Frames that are shown instead of an answer."""
 APART = 3.0
-"""Seconds between two candidates; closer ones show the same moment."""
+"""Minimum seconds between two candidates; closer ones show the same moment."""
 EXTENT = 2.0
-"""Seconds that a cited moment lasts at least."""
+"""Minimum duration of a cited moment in seconds."""
 OVERLAP = 0.8
-"""Share of the answer's letters that a line must hold to support it without a model."""
+"""A line supports an answer without a model if it contains this share of the answer's letters."""
 REACH = 30
-"""Moments on either side in which the same caption counts as the same moment."""
+"""Moments on either side that are searched for the extent of a caption."""
 _CLOCK = re.compile(rf"\b{CLOCK}\b")
 
 
@@ -84,19 +84,14 @@ class Checked:
 
 
 def check(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
-    """The answer with verified citations, and what the check found.
-
-    It is as it was if there is nothing to check or no budget.
-    """
+    """The answer with verified citations; unchanged if there is nothing to check or no budget."""
     if not answer.is_given:
         return Checked(answer)
     with step("verify"):
         try:
             return _checked(answer, footage, question, run)
-        except BudgetSpent as spent:
-            note("not_verified", why=str(spent))
-        except ModelError as error:
-            # the answer was paid for: a failing check must not lose it
+        except (BudgetSpent, ModelError) as error:
+            # a failing check must not lose the answer
             note("not_verified", why=str(error))
     return Checked(answer)
 
@@ -128,7 +123,7 @@ def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> 
     note("verified", candidates=len(candidates), supports=len(supporting), contradicts=len(against))
     checked = Checked(answer, len(supporting), len(against))
     if supporting:  # 3
-        cited = [with_extent(each.evidence, footage) for each in supporting]
+        cited = [with_extent(candidate.evidence, footage) for candidate in supporting]
         return replace(checked, answer=replace(answer, evidence=tuple(cited)))
     if against and chat is not None:  # 4
         again = reconsider(answer, chat, footage, question, against)
@@ -160,14 +155,14 @@ def mark(
             "shared/verify",
             Marks,
             default=None,
-            frames=[each.frame for each in candidates if each.frame is not None],
+            frames=pictures_of(candidates),
             question=question,
             length=Plain(clock(footage.duration)),
             proposed=phrase("shared", "proposed_answer", answer=proposed),
             moments=numbered(candidates),
         )
     except ModelError as error:
-        # what nobody judged is not cited: the overlap of words decides instead
+        # the overlap of words decides instead
         note("not_judged", why=str(error))
         return None
 
@@ -175,14 +170,14 @@ def mark(
 def reconsider(
     answer: Answer, chat: Chat, footage: Footage, question: Question, against: Sequence[Candidate]
 ) -> Answer:
-    """The question once more, with what contradicts the answer; an event names the outcome."""
+    """Ask the question once more with what contradicts the answer."""
     proposed = in_words(question, answer.choice, answer.text)
     try:
         guessed = guess(
             chat,
             "shared/reconsider",
             question,
-            frames=[each.frame for each in against if each.frame is not None],
+            frames=pictures_of(against),
             length=Plain(clock(footage.duration)),
             proposed=phrase("shared", "answer_so_far", answer=proposed),
             moments=numbered(against),
@@ -195,12 +190,12 @@ def reconsider(
     note("reconsidered", before=proposed, after=again, changed=changed)
     if not changed:
         return unsupported(answer)
-    evidence = [with_extent(each.evidence, footage) for each in against]
+    evidence = [with_extent(candidate.evidence, footage) for candidate in against]
     return guessed.as_answer(evidence=evidence)
 
 
 def by_overlap(proposed: str, candidates: Sequence[Candidate]) -> Marks:
-    """Marks without a model: a line supports an answer whose words it holds."""
+    """Marks without a model: a line supports an answer whose words it contains."""
     supports = []
     for number, candidate in enumerate(candidates, start=1):
         if passages.match(proposed, candidate.evidence.text) >= OVERLAP:
@@ -209,17 +204,17 @@ def by_overlap(proposed: str, candidates: Sequence[Candidate]) -> Marks:
 
 
 def stating(proposal: Proposal, candidates: Sequence[Candidate]) -> list[int]:
-    """The candidates whose text plainly states the answer to the question.
+    """The numbers of the candidates whose text states the answer to the question.
 
-    A model that is shown many moments overlooks some. A line needs no judgement if it holds the
-    whole answer and every word of the question that any of the candidates holds.
+    These contain the whole answer and every word of the question that any candidate contains. A
+    model may overlook them among many candidates.
     """
     texts = [lexical.lemmas([candidate.evidence.text]) for candidate in candidates]
     answer = lexical.lemmas([proposal.answer])
     in_question = lexical.lemmas([proposal.question]) - answer
     in_question &= frozenset().union(*texts)
     if not answer or not in_question:
-        return []  # a line that only holds the answer may be about something else
+        return []  # a line that only contains the answer may be about something else
     return [number for number, text in enumerate(texts, start=1) if answer | in_question <= text]
 
 
@@ -227,7 +222,7 @@ def by_rule(marks: Marks, proposal: Proposal, candidates: Sequence[Candidate]) -
     """The marks, except where numbers, names or negations decide.
 
     A line that contradicts the answer does not support it. If there is one, other lines support the
-    answer only if they hold it: a model also marks lines that merely tell it what to answer.
+    answer only if they contain it, since a model also marks lines that instruct it how to answer.
     """
     against = []
     for number, candidate in enumerate(candidates, start=1):
@@ -244,15 +239,15 @@ def by_rule(marks: Marks, proposal: Proposal, candidates: Sequence[Candidate]) -
         if number not in against and (holds or candidate.frame is not None):
             stated.append(number)
     kept = [number for number in marks.supports if number in stated]
-    # where the film says both, the model decides which of them counts
+    # if the film states both, the model decides
     rejected = [number for number in against if number in marks.supports or not stated]
     return Marks(supports=kept, contradicts=[*marks.contradicts, *rejected])
 
 
 def mention_disagreement(answer: Answer, footage: Footage, question: Question) -> Answer:
-    """The answer, and where a line disagrees with one that it cites, both lines.
+    """Add lines that disagree with a cited line to the answer, and halve its confidence for each.
 
-    Which of the two is right, the film does not tell, so half of the confidence is left.
+    The film does not show which of the two lines is right.
     """
     if answer.status not in GIVEN or not answer.evidence:
         return answer
@@ -278,8 +273,8 @@ def mention_disagreement(answer: Answer, footage: Footage, question: Question) -
 
 def _is_cited(line: Evidence, answer: Answer) -> bool:
     """Whether an answer cites a line, by itself or as a part of what it cites."""
-    cited = [each for each in answer.evidence if each.segment.overlap(line.segment) > 0]
-    return any(line.text in each.text for each in cited)
+    cited = [shown for shown in answer.evidence if shown.segment.overlap(line.segment) > 0]
+    return any(line.text in shown.text for shown in cited)
 
 
 def unsupported(answer: Answer) -> Answer:
@@ -289,7 +284,7 @@ def unsupported(answer: Answer) -> Answer:
 
 
 def _numbered(candidates: Sequence[Candidate], numbers: Sequence[int]) -> list[Candidate]:
-    """The candidates with these numbers, as ordered by the model; other numbers name nothing."""
+    """The candidates with these numbers, in the model's order; invalid numbers are ignored."""
     valid = [number for number in dict.fromkeys(numbers) if 1 <= number <= len(candidates)]
     return [candidates[number - 1] for number in valid]
 
@@ -303,7 +298,7 @@ class Proposal:
 
     @property
     def text(self) -> str:
-        """Both in a row."""
+        """Question and answer."""
         return f"{self.question} {self.answer}"
 
 
@@ -313,21 +308,21 @@ class Candidate:
 
     evidence: Evidence
     frame: Frame | None = None
-    """The picture to judge by; ``None``: the text says it all."""
+    """The picture to judge by; ``None``: the text is enough."""
 
     def tokens(self, card: Card) -> int:
-        """What it adds to the prompt."""
+        """Its tokens in the prompt."""
         if self.frame is None:
             return estimate(self.evidence.text)
         return estimate_image(Image(self.frame, card.max_pixels, card.picture_tokens))
 
     def repeats(self, other: Candidate) -> bool:
-        """Whether both show the same moment; a picture does not tell what is said meanwhile."""
+        """Whether both show the same moment in the same way, as a text or as a picture."""
         gap = abs(self.evidence.segment.middle - other.evidence.segment.middle)
         return gap < APART and (self.frame is None) == (other.frame is None)
 
     def line(self) -> Line:
-        """How the model reads about it: at the time of its picture, so that the two match."""
+        """The line that describes it to the model, at the time of its picture if there is one."""
         segment = self.evidence.segment
         if self.frame is not None:
             segment = Segment(self.frame.time, self.frame.time)
@@ -342,37 +337,41 @@ def gather(
     *,
     pictures: bool,
 ) -> list[Candidate]:
-    """Candidates by promise, each line and each picture of a moment once.
+    """Distinct candidates, most promising first.
 
     Moments that the reason names, cited moments, lines and pictures take turns.
     """
-    cited = sorted(answer.evidence, key=lambda each: -_closeness(each, footage, proposal.text))
+    cited = sorted(answer.evidence, key=lambda moment: -_closeness(moment, footage, proposal.text))
     named, pictured = named_in(answer.reason, footage), close_pictures(footage, proposal)
     sees = pictures and "pictures" in footage.has
     # a moment without text and picture cannot be judged
     sources = [[e for e in source if sees or e.text] for source in (named, cited, lines, pictured)]
     part = scope(proposal.question, footage.duration)
     if part is not None:
-        in_part = [[each for each in source if _lies_in(part, each)] for source in sources]
+        in_part = [
+            [moment for moment in source if part.start <= moment.segment.middle <= part.end]
+            for source in sources
+        ]
         sources = in_part if any(in_part) else sources
     sources[2] = sources[2][:FROM_LINES]
-    in_turn = [each for rank in zip_longest(*sources) for each in rank if each is not None]
     chosen: list[Candidate] = []
-    for evidence in in_turn:
+    for evidence in in_turns(sources):
         candidate = _candidate(evidence, footage, sees, proposal)
-        if not any(candidate.repeats(each) for each in chosen):
+        if not any(candidate.repeats(other) for other in chosen):
             chosen.append(candidate)
         if len(chosen) == MOST:
             break
     return chosen
 
 
-def _lies_in(part: Segment, evidence: Evidence) -> bool:
-    return part.start <= evidence.segment.middle <= part.end
+def in_turns(sources: Sequence[Sequence[Evidence]]) -> list[Evidence]:
+    """The first moment of each source, then the second of each, and so on."""
+    ranks = zip_longest(*sources)
+    return [moment for rank in ranks for moment in rank if moment is not None]
 
 
 def _candidate(evidence: Evidence, footage: Footage, sees: bool, proposal: Proposal) -> Candidate:
-    # what a sign says is told by its text; on what it stands, only by the picture
+    # the text of a sign is known; where it stands is only visible in the picture
     if evidence.text and not (sees and _is_quoted(proposal, evidence)):
         return Candidate(evidence)
     (frame,) = footage.at([evidence.segment.middle])
@@ -390,7 +389,7 @@ def named_in(reason: str, footage: Footage) -> list[Evidence]:
 
 
 def ranked_lines(footage: Footage, about: str) -> list[Evidence]:
-    """All lines that are known without new work, the closest in meaning to a text first."""
+    """All known lines, the closest in meaning to a text first."""
     lines = sourced_lines(footage)
     if not lines:
         return []
@@ -407,22 +406,21 @@ def ranked_lines(footage: Footage, about: str) -> list[Evidence]:
 
 
 def close_pictures(footage: Footage, proposal: Proposal) -> list[Evidence]:
-    """The moments whose pictures are closest to question and answer, together and each alone.
+    """The moments whose pictures are closest to question and answer, together and separately.
 
-    A question about two events is answered at two moments, of which each resembles one half. Where
-    the question names a part of the film, only that part is searched.
+    Separately, because a question about two events is answered at two moments. If the question
+    names a part of the film, only that part is searched.
     """
     if "pictures" not in footage.has:
         return []
     texts = [proposal.text, proposal.question, proposal.answer]
     cosines = footage.encode(texts) @ footage.embeddings().T
     stretch = scope(proposal.question, footage.duration)
-    ranked = [_peaks(row, footage, stretch) for row in cosines]
-    return [each for rank in zip_longest(*ranked) for each in rank if each is not None]
+    return in_turns([_peaks(row, footage, stretch) for row in cosines])
 
 
 def sourced_lines(footage: Footage) -> list[tuple[str, Line]]:
-    """Everything that can be read about the footage without new work, with where it comes from."""
+    """All known lines of the footage with their sources; nothing is recognised for this."""
     if "captions" in footage.has:
         return [("caption", line) for line in captioned(footage, footage.times.tolist())]
     speech, onscreen = footage.known_lines()
@@ -430,19 +428,19 @@ def sourced_lines(footage: Footage) -> list[tuple[str, Line]]:
 
 
 def decoy(lines: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The line farthest from question and answer, if there are lines enough to tell.
+    """The line farthest from question and answer, if there are enough lines.
 
-    A model that marks it as support marks everything, as small ones do: its marks say nothing.
+    A model that marks it as support marks everything, as small models do, so its marks are ignored.
     """
     if len(lines) <= FROM_LINES:
         return []
     farthest = lines[-1]
-    known = {each.evidence.text for each in candidates}
+    known = {candidate.evidence.text for candidate in candidates}
     return [] if farthest.text in known else [Candidate(farthest)]
 
 
 def affordable(candidates: Sequence[Candidate], chat: Chat | None, run: Run) -> list[Candidate]:
-    """As many candidates as the check may cost, in order; always at least one."""
+    """As many candidates as the check can pay for, in order; always at least one."""
     if chat is None:
         return list(candidates)
     allowance = max(LEAST_TOKENS, SHARE * _spent(run))
@@ -456,22 +454,22 @@ def affordable(candidates: Sequence[Candidate], chat: Chat | None, run: Run) -> 
 
 
 def is_aimless(chosen: Sequence[Candidate], answer: Answer, footage: Footage) -> bool:
-    """Whether the check shows one picture, and neither the method nor the index chose its moment.
+    """Whether the check shows a single picture, and neither method nor index selected its moment.
 
-    A method that cites more moments than a check can list did not choose among them. The closest of
+    A method that cites more moments than a check can list has not selected them. The closest of
     them seldom shows what is asked about, unless the reason names it.
     """
-    shown = [each.evidence for each in chosen if each.frame is not None]
+    shown = [candidate.evidence for candidate in chosen if candidate.frame is not None]
     if len(shown) != 1 or len(answer.evidence) <= MOST:
         return False
     return shown[0] in answer.evidence and shown[0] not in named_in(answer.reason, footage)
 
 
 def likeliest(footage: Footage, proposal: Proposal, lines: Sequence[Evidence]) -> list[Candidate]:
-    """At most three pictures: where the answer stands on the screen, and of the closest moments.
+    """At most three pictures: of a sign that shows the answer, and of the closest moments.
 
-    These are searched with the answer, which finds what supports it, and without, which finds what
-    contradicts a wrong one; there are two where the index finds both alike.
+    Moments are searched with the answer, to find support, and without it, to find contradictions.
+    The second closest is included only if it is as close as the first.
     """
     quoted = [line for line in lines[:FROM_LINES] if _is_quoted(proposal, line)][:1]
     moments = list(quoted)
@@ -482,17 +480,17 @@ def likeliest(footage: Footage, proposal: Proposal, lines: Sequence[Evidence]) -
         if not any(close.segment.start in line.segment for line in quoted):
             moments.append(close)
     frames = footage.at([moment.segment.middle for moment in moments])
-    return [Candidate(*each) for each in zip(moments, frames, strict=True)]
+    return [Candidate(moment, frame) for moment, frame in zip(moments, frames, strict=True)]
 
 
 def redirected(
     chosen: Sequence[Candidate], likely: Sequence[Candidate], card: Card, run: Run
 ) -> list[Candidate]:
-    """The candidates with likelier pictures instead of theirs: the first, and what else is paid."""
+    """The candidates with their pictures replaced by likelier ones, as far as the tokens allow."""
     if not likely:
         return list(chosen)
-    kept = [likely[0], *(each for each in chosen if each.frame is None)]
-    left = WHOLE * _spent(run) - PROMPT - sum(each.tokens(card) for each in kept)
+    kept = [likely[0], *(candidate for candidate in chosen if candidate.frame is None)]
+    left = WHOLE * _spent(run) - PROMPT - sum(candidate.tokens(card) for candidate in kept)
     for candidate in likely[1:]:
         left -= candidate.tokens(card)
         if left >= 0:
@@ -509,15 +507,19 @@ def numbered(candidates: Sequence[Candidate]) -> list[str]:
     ]
 
 
+def pictures_of(candidates: Sequence[Candidate]) -> list[Frame]:
+    """The pictures of the candidates that have one."""
+    return [candidate.frame for candidate in candidates if candidate.frame is not None]
+
+
 def _is_quoted(proposal: Proposal, evidence: Evidence) -> bool:
-    """Whether the answer stands on the screen at that moment."""
+    """Whether the screen shows the answer at that moment."""
     on_screen = evidence.source == "onscreen"
     return on_screen and passages.match(proposal.answer, evidence.text) >= SURE
 
 
 def _alike(one: Evidence, other: Evidence) -> bool:
-    """Whether two moments are equally close to what was searched."""
-    # the index cannot tell closer cosines apart
+    """Whether two moments are equally close to the query, within the precision of the index."""
     return abs((one.score or 0.0) - (other.score or 0.0)) <= 0.02
 
 
@@ -535,7 +537,7 @@ def _closeness(evidence: Evidence, footage: Footage, about: str) -> float:
 def _peaks(
     cosines: NDArray[np.float32], footage: Footage, stretch: Segment | None
 ) -> list[Evidence]:
-    """The moments that stand out most, none within :data:`APART` seconds of a better one."""
+    """The moments of highest cosine, none within :data:`APART` seconds of a better one."""
     peaks: list[Evidence] = []
     for row in np.argsort(-cosines, kind="stable").tolist():
         time = float(footage.times[row])
@@ -549,9 +551,9 @@ def _peaks(
 
 
 def with_nearest_frames(answer: Answer, footage: Footage, question: Question) -> Answer:
-    """An abstention with the frames that look most like what was asked for.
+    """Add the frames closest to the question to an abstention.
 
-    Not where the question is about words, nor where the film has yet to be indexed for it.
+    Not if the question is about words, nor if the film would have to be indexed for it.
     """
     about = " ".join(lexical.content_words(question.text))
     if answer.status != "abstained" or not about or asks_about_words(question.text):
@@ -564,9 +566,9 @@ def with_nearest_frames(answer: Answer, footage: Footage, question: Question) ->
 
 
 def with_extent(evidence: Evidence, footage: Footage) -> Evidence:
-    """Evidence that lasts as long as what it shows, a moment at least :data:`EXTENT` seconds.
+    """The evidence with a duration: a moment of at least :data:`EXTENT` seconds.
 
-    A caption lasts as long as it stays the same. What has a length already keeps it.
+    A caption lasts as long as it stays the same. Evidence that has a duration keeps it.
     """
     times = footage.times
     if evidence.segment.duration > 0 or not len(times):
@@ -583,7 +585,7 @@ def with_extent(evidence: Evidence, footage: Footage) -> Evidence:
 
 
 def _same_caption(footage: Footage, row: int) -> tuple[int, int]:
-    """The first and last row around a row whose captions are the same as its own."""
+    """The first and last row of the run of rows with the same caption."""
     low, high = max(0, row - REACH), min(len(footage.times), row + REACH + 1)
     captions = footage.captions(footage.times[low:high].tolist())
     first = last = row

@@ -14,8 +14,8 @@ from longtake.agents.overview import (
     legible,
     make_overview,
     quote,
+    representative,
     suggested,
-    telling,
 )
 from longtake.agents.run import Run
 from longtake.llm.backends.scripted import ScriptedChat
@@ -30,7 +30,7 @@ def test_titles_quote_the_most_telling_line():
         ("speech", Line(Segment(8, 9), "Anna: okay")),
     ]
     blocks = [Segment(0, 10), Segment(10, 20)]
-    overview = quote(blocks, telling(TestFootage(20), blocks, said))
+    overview = quote(blocks, representative(TestFootage(20), blocks, said))
     first, second = overview.chapters
     assert (first.title, first.cited) == ("the lighthouse keeper repairs the foghorn", 5)
     assert [(each.text, each.start) for each in first.sentences] == [
@@ -145,7 +145,7 @@ def test_suggested_questions_come_from_the_chapters():
         ("onscreen", Line(Segment(12, 13), "Peach Project presents its first film")),
     ]
     blocks = [Segment(0, 10), Segment(10, 15), Segment(15, 20)]
-    overview = quote(blocks, telling(TestFootage(20), blocks, said))
+    overview = quote(blocks, representative(TestFootage(20), blocks, said))
     assert set(suggested(overview)) == {
         "What is said about the lighthouse keeper?",
         "What is said about Hanseatic League?",
@@ -167,4 +167,4 @@ def test_suggested_questions_come_from_the_chapters():
 def test_nothing_is_asked_about_words_that_may_not_name_a_thing(text):
     lines = [("speech", Line(Segment(2, 4), text))]
     blocks = [Segment(0, 10)]
-    assert suggested(quote(blocks, telling(TestFootage(10), blocks, lines))) == ()
+    assert suggested(quote(blocks, representative(TestFootage(10), blocks, lines))) == ()
