@@ -56,8 +56,8 @@ def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> C
     """Return the error for an unknown name; it suggests the nearest known one."""
     known = sorted(known)
     # typing errors seldom change the first letter: "nonsense" does not mean "senses"
-    likely = [each for each in known if each[:1].lower() == name[:1].lower() or name in each]
-    # more lenient than the default of 0.6: a wrong guess costs little
+    likely = [word for word in known if word[:1].lower() == name[:1].lower() or name in word]
+    # more lenient than the default of 0.6, since a wrong suggestion does no harm
     close = difflib.get_close_matches(name, likely, n=1, cutoff=0.5)
     nearest = close[0] if close else None
     if nearest:

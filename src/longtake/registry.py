@@ -18,8 +18,8 @@ _ADDRESS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 class Registry:
     """Maps names to ``"module:attribute"`` addresses; an address is itself a valid name.
 
-    Installed packages add names through the entry-point group of the registry, so a method or
-    backend of yours is found beside the built-in ones without configuration.
+    Installed packages add names through the entry-point group of the registry, without any
+    configuration.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Registry:
 
     def get(self, name: str) -> Any:
         """Import what ``name`` stands for; addresses may name modules in the working folder."""
-        # what a user names outright may be imported; nothing else in the working folder is
+        # only an address given by the user is imported from the working folder
         if name not in self:
             if not _ADDRESS.fullmatch(name):
                 raise unknown(self.kind, name, self.names())
@@ -125,7 +125,7 @@ def _no_backend(target: Any) -> str:
         return "a backend is a class (docs/models.md shows one)"
     if fault := _missing(target, ("name", "settings", "host", "open", "tries", "at_once")):
         return f"{fault}; derive it from longtake.llm.backend.Backend"
-    # told here, where the name is known, and not when it is first instantiated
+    # reported here, where the name is known, instead of at the first instantiation
     abstract = sorted(getattr(target, "__abstractmethods__", ()))
     return f"it does not define {', '.join(abstract)}" if abstract else ""
 

@@ -65,7 +65,7 @@ class Frame:
     pixels: Pixels
     """RGB, height × width × 3."""
     film: FrameSource | None = None
-    """Where the frames around it can be had; ``None``: nowhere."""
+    """The source of the frames around it, if any."""
 
     def __repr__(self) -> str:
         height, width = self.pixels.shape[:2]
@@ -92,7 +92,7 @@ class Question:
     text: str
     options: tuple[str, ...] = ()
     kind: QuestionKind | None = None
-    """What it asks for, if that is not left to its words (``question_kinds.asks_for``)."""
+    """What it asks for; ``None``: as its words suggest (``question_kinds.asks_for``)."""
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -120,7 +120,7 @@ class Evidence:
 
 
 GIVEN = ("answered", "unsupported", "not_credible")
-"""Statuses of answers that a method gives, however far they can be trusted."""
+"""Statuses of given answers, trusted or not."""
 Status: TypeAlias = Literal[
     "answered", "unsupported", "abstained", "budget_spent", "cancelled", "not_credible"
 ]
@@ -137,7 +137,7 @@ class Answer:
     evidence: tuple[Evidence, ...] = ()
     status: Status = "answered"
     nearest: tuple[Evidence, ...] = ()
-    """Without an answer: the frames that a search for the question's words finds; no evidence."""
+    """For an abstention: the frames closest to the question's words, which are not evidence."""
 
     @property
     def is_given(self) -> bool:

@@ -1,7 +1,4 @@
-"""Small things that every package uses: safe text, whole files, versions.
-
-Below it: times as people write them, a pool of processes, cancellation.
-"""
+"""Helpers without a domain: safe text, atomic files, clock times, process pools, stop flags."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@
         for frame in frames:
             check_stop()        # raises once somebody has called stop.set()
 
-Decoding, recognition and calls to models check the flag that is in force. What cannot check it,
-because it waits for a server, registers a function that ends the wait: :meth:`Stop.then`.
+Decoding, recognition and calls to models check the flag that is in force. Code that waits for a
+server cannot check it, and registers a function that ends the wait instead: :meth:`Stop.then`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from longtake.errors import LongtakeError
 
 
 class Cancelled(LongtakeError):
-    """The work was cancelled: by whoever asked for it, or because another part of it failed."""
+    """The work was cancelled, by request or because another part of it failed."""
 
 
 def _cancelled() -> LongtakeError:
@@ -59,7 +59,7 @@ class Stop:
             child.set(self._error)
 
     def release(self) -> None:
-        """Detach from the surrounding work, because this work is done."""
+        """Detach from the surrounding work once this work is done."""
         for parent in self._parents:
             with parent._lock:
                 if self in parent._inside:

@@ -61,7 +61,7 @@ T = TypeVar("T", bound=WorkerTask[Any])
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a task failed, in words: not every exception survives the journey between processes."""
+    """Why a task failed, as text, since not every exception can be pickled."""
 
     kind: Literal["refused", "raised", "crashed"]
     """``refused``: an error of ours with a message for the user; ``raised``: any other error;
@@ -98,7 +98,7 @@ class TaskFailed(Generic[T]):
 
 @dataclass(frozen=True)
 class Notice:
-    """A task has something to tell the user, such as that a file is damaged."""
+    """A message of a task to the user, such as that a file is damaged."""
 
     text: str
 
@@ -307,7 +307,7 @@ def worker_name() -> str:
 
 
 class Processes:
-    """Processes of this machine, as many as there are cores unless told otherwise."""
+    """Processes of this machine, by default one per core."""
 
     scarce = False
 
@@ -453,10 +453,7 @@ def _no_ctrl_c() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """End this process when its parent dies: a killed parent cannot tell its workers to stop.
-
-    A model can be busy for minutes with a reply that nobody would read.
-    """
+    """End this process when its parent dies, since a killed parent cannot stop its workers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()

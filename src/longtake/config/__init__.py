@@ -4,9 +4,9 @@ Later sources win: dataclass defaults < ``config.toml`` in the user's config fol
 ``longtake.toml`` in the working folder < ``--config FILE`` < ``--set key=value``. Unknown keys are
 rejected with the nearest valid one.
 
-A ``longtake.toml`` that comes with a folder of films is somebody else's file. It may tune a run and
-lower limits. Raising a limit, and setting a field marked ``trusted`` (where frames are sent, with
-which key, which model is asked at the user's price, what is deleted), needs ``--trust-config``.
+A ``longtake.toml`` in a folder of films may come from somebody else. It may tune a run and lower
+limits. It needs ``--trust-config`` to raise a limit or to set a field marked ``trusted``, such as
+where frames are sent, with which key, which paid model is used, or what is deleted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CacheSettings:
 
 @dataclass(frozen=True)
 class MediaSettings:
-    """``[media]``: limits on what a film may demand of this machine."""
+    """``[media]``: limits on the resources that a film may use."""
 
     max_pixels: int = number(8192 * 4608, limit=True, least=1)
     """Pixels per frame; larger films are refused (default: 8K and a little more)."""
@@ -170,7 +170,7 @@ def load(
     user = user_config_file()
     if user.is_file():
         layers.append(Layer(_read(user), str(user)))
-    # may be somebody else's file, so it is not trusted by default
+    # possibly from somebody else, so not trusted by default
     working = Path("longtake.toml")
     if working.is_file():
         layers.append(Layer(_read(working), str(working), trusted=trust_working_folder))

@@ -235,7 +235,7 @@ def overlay_entry(old: ModelEntry | None, name: str, layer: Layer) -> ModelEntry
 
 
 def checked(entry: ModelEntry, kind: type[E], name: str) -> E:
-    """Return an entry as its backend's own class, with every value checked against it."""
+    """Return an entry as the class of its backend, with all values checked."""
     if isinstance(entry, kind):
         return entry
     if not isinstance(entry, PluginEntry):
@@ -244,7 +244,7 @@ def checked(entry: ModelEntry, kind: type[E], name: str) -> E:
             f"not {type(entry).__name__}",
             key=f"models.{name}",
         )
-    # the shared fields state their own rules; what the package adds is guarded as a whole
+    # shared fields have their own rules; the fields of the package are all guarded
     added = field_names(kind) - field_names(ModelEntry)
     result = kind(backend=entry.backend)
     for layer in entry.given:
@@ -298,7 +298,7 @@ class Preset:
     key_env: str = ""
     """The variable that holds the key; empty: a server on this machine, which needs none."""
     context: int = 0
-    """Tokens that its current models hold at least; 0: the server tells."""
+    """Minimum context of its current models in tokens; 0: the server reports it."""
     images: int = 0
     """Most pictures in a request; 0: unlimited, or learned from the server's complaint."""
     form: Form = ""
@@ -325,7 +325,7 @@ class Preset:
 
     def entry(self, name: str) -> OpenAIEntry:
         """The entry of one of its models."""
-        # a vendor's prefix is part of the model's name, a server's only says where the model is
+        # a vendor's prefix is part of the model's name, a server's prefix is not
         model = name.removeprefix(self.begins) if self.is_server else name
         plain = "".join(filter(str.isalnum, model.lower()))
         family = next((part for part in FRAME_PIXELS if part in plain), "")

@@ -65,13 +65,13 @@ class Layer:
     """Whether it is the user's own."""
 
 
-# methods are configured for every question, and reading annotations takes milliseconds
+# cached, since methods are configured for every question and reading annotations is slow
 _type_hints = functools.cache(typing.get_type_hints)
 
 
 @functools.cache
 def _warn(text: str) -> None:
-    """Tell the user, once."""
+    """Print a warning, once."""
     print(f"longtake: {text}", file=sys.stderr)
 
 
@@ -90,11 +90,11 @@ def overlay(
     """
     kind: type = type(base)
     hints = _type_hints(kind)
-    fields = {each.name: each for each in dataclasses.fields(base)}  # type: ignore[arg-type]
+    fields = {part.name: part for part in dataclasses.fields(base)}  # type: ignore[arg-type]
     new_names = {}
-    for each in fields.values():
-        if old_name := each.metadata.get("was"):
-            new_names[old_name] = each.name
+    for part in fields.values():
+        if old_name := part.metadata.get("was"):
+            new_names[old_name] = part.name
     changes: dict[str, Any] = {}
     for written, value in layer.values.items():
         key = new_names.get(written, written)
@@ -102,7 +102,7 @@ def overlay(
         if key != written:
             _warn(f"{layer.source}: {path}{written} is now {name}; the former name works until 0.4")
         if key not in fields:
-            known = {f"{path}{each}" for each in fields} | set(also)
+            known = {f"{path}{field_name}" for field_name in fields} | set(also)
             raise unknown("key", name, known, where=layer.source)
         metadata = fields[key].metadata
         if not layer.trusted and metadata.get("trusted", key in guarded):
@@ -114,8 +114,8 @@ def overlay(
         old = getattr(base, key)
         if dataclasses.is_dataclass(old):
             table = as_table(value, name, layer.source)
-            part = dataclasses.replace(layer, values=table)
-            changes[key] = overlay(old, part, path=f"{name}.", guarded=guarded)
+            section = dataclasses.replace(layer, values=table)
+            changes[key] = overlay(old, section, path=f"{name}.", guarded=guarded)
         else:
             changes[key] = coerce(hints[key], value, name=name, source=layer.source)
             _check_bounds(name, changes[key], metadata, layer.source)

@@ -1,4 +1,4 @@
-"""A look at some moments of a video: as pictures, or as captions if it is made of captions."""
+"""Looks at moments of a video, as pictures or captions; closeness of moments to texts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def captioned(footage: Footage, times: Sequence[float]) -> list[Line]:
 
 
 def likeness(footage: Footage, text: str, others: Sequence[str]) -> NDArray[np.float32]:
-    """How close each of some texts is in meaning to another text."""
+    """The closeness in meaning of several texts to one text."""
     rows = footage.meanings([text, *others])
     return np.asarray(rows[1:] @ rows[0], np.float32)
 
@@ -77,14 +77,13 @@ def together(one: Look, other: Look) -> Look:
 def rows_within(footage: Footage, segment: Segment) -> NDArray[np.int64]:
     """The rows of the grid inside a segment, or the nearest row if it contains none."""
     inside = np.flatnonzero((footage.times >= segment.start) & (footage.times < segment.end))
-    if len(inside):  # a segment shorter than a step may contain no row
+    if len(inside):
         return inside
     return np.array([int(np.abs(footage.times - segment.middle).argmin())])
 
 
 def cite(footage: Footage, look: Look, text: str, max_cited: int = 3) -> tuple[Evidence, ...]:
     """The moments of a look that are closest to a text, in time order."""
-    # cited by closeness to the text: no model says which frames it relied on
     closeness = footage.embeddings()[list(look.rows)] @ footage.encode([text])[0]
     best = np.argsort(-closeness, kind="stable")[:max_cited]
     cited = []
@@ -104,12 +103,11 @@ def clip_scorer(footage: Footage) -> VideoTextEncoder:
 def fused(footage: Footage, text: str) -> NDArray[np.float32]:
     """One score per moment: the best of picture, speech and on-screen text.
 
-    A cosine between a picture and a text cannot be compared with one between two sentences, but how
-    far each stands out from its own source can. So each source is centred on its median and divided
-    by its spread, and the largest value is taken. Moments without words are scored by their picture
-    alone. A moment at which the text itself is said or shown outranks every picture.
+    The cosines of pictures and of sentences cannot be compared, so each source is centred on its
+    median and divided by its spread before the maximum is taken. Moments without words are scored
+    by their picture alone. A moment at which the text itself is said or shown outranks all others.
 
-    Only lines that are already known are used: ``longtake index`` therefore improves the result.
+    Only lines that are already known are used, so ``longtake index`` improves the result.
     """
     cosines = footage.embeddings() @ footage.encode([text])[0]
     scores = standing_out(np.asarray(cosines, np.float32))
@@ -119,7 +117,7 @@ def fused(footage: Footage, text: str) -> NDArray[np.float32]:
             closeness = _by_moment(footage, text, lines)
             known = ~np.isnan(closeness)
             scores[known] = np.maximum(scores[known], standing_out(closeness[known]))
-    # a literal match must win whatever the pictures score, so it starts from the highest score
+    # a literal match exceeds the highest score
     highest = float(scores.max())
     for line in (*speech, *onscreen):
         fit = passages.match(text, line.text)
@@ -141,7 +139,7 @@ def standing_out(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _by_moment(footage: Footage, text: str, lines: list[Line]) -> NDArray[np.float32]:
     """Closeness in meaning of the best line at each moment; NaN where there is no line."""
-    # subtitles and signs repeat; each distinct text is encoded once
+    # each distinct text is encoded once
     texts = list(dict.fromkeys(line.text for line in lines))
     closeness = dict(zip(texts, likeness(footage, text, texts).tolist(), strict=True))
     scores = np.full(len(footage.times), np.nan, np.float32)
@@ -153,7 +151,7 @@ def _by_moment(footage: Footage, text: str, lines: list[Line]) -> NDArray[np.flo
 
 def _rows(footage: Footage, line: Line) -> slice:
     """The rows of the grid at which a line is said or shown; always at least one."""
-    # a line shorter than a step belongs to the moment before it
+    # a line between two moments belongs to the earlier one
     begin = max(0, int(np.searchsorted(footage.times, line.segment.start, side="right")) - 1)
     end = int(np.searchsorted(footage.times, line.segment.end, side="left"))
     return slice(begin, max(begin + 1, end))

@@ -1,4 +1,4 @@
-"""Defaults for footage that is not a film: no file, no index, no perception behind it."""
+"""Footage that is not a film: captions, frames in memory, and footage with removed segments."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from longtake.types import Frame, Line, Segment
 
 
 class PlainFootage:
-    """Has pictures and nothing else; subclasses override what they can do."""
+    """Footage with pictures only, without index and perception; a base class."""
 
-    # plain attributes: subclasses override them by assignment or by property
+    # subclasses override these by assignment or by property
     has: frozenset[Material] = frozenset({"pictures"})
     native_frames: int | None = None
     retriever: VideoTextEncoder | None = None
@@ -34,7 +34,7 @@ class PlainFootage:
     indexed: bool = True
 
     def describer(self) -> FrameDescriber | None:
-        """There is no perception behind plain footage."""
+        """There is no perception."""
         return None
 
     def captions(self, times: Sequence[float]) -> list[str]:  # noqa: ARG002
@@ -83,7 +83,7 @@ class CaptionSpace:
 
 
 class CaptionedFootage(PlainFootage):
-    """A video known only by its captions; retrieval compares their meaning."""
+    """A video of which only captions are known; retrieval compares their meaning."""
 
     has: frozenset[Material] = frozenset({"captions"})
 
@@ -103,9 +103,9 @@ class CaptionedFootage(PlainFootage):
 
     def captions(self, times: Sequence[float]) -> list[str]:
         """The captions at the given times."""
-        # a time on the grid may fall a rounding error short of its own caption
+        # the addend makes up for rounding errors in times of the grid
         rows = (np.asarray(times) / self._step + 1e-6).astype(int)
-        # reading what a frame shows is a way of seeing it, and is counted as such
+        # counted as frames that were seen
         note(CAPTIONS_READ, times=[float(time) for time in times])
         return [self._captions[row] for row in np.clip(rows, 0, len(self._captions) - 1)]
 
@@ -115,7 +115,7 @@ class CaptionedFootage(PlainFootage):
 
     @cached_property
     def _rows(self) -> NDArray[np.float32]:
-        # many captions repeat; each distinct one is encoded once
+        # each distinct caption is encoded once
         distinct = list(dict.fromkeys(self._captions))
         row_of = {caption: row for row, caption in enumerate(distinct)}
         return self._sentences.texts(distinct)[[row_of[caption] for caption in self._captions]]
@@ -124,7 +124,7 @@ class CaptionedFootage(PlainFootage):
         """Queries in the space of the captions."""
         return self._sentences.texts(texts)
 
-    # nothing but meaning tells captions apart
+    # captions differ in nothing but their meaning
     meanings, features = encode, embeddings
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:  # noqa: ARG002
@@ -140,7 +140,7 @@ class FrameFootage(PlainFootage):
         self.name = name
         self._frames, self._senses = list(frames), senses
         self.times: NDArray[np.float64] = np.asarray([frame.time for frame in frames], np.float64)
-        # the last frame stays as long as frames usually do
+        # the last frame lasts as long as the median frame
         gaps = np.diff(self.times)
         self.duration = float(self.times[-1] + (np.median(gaps) if len(gaps) else 1.0))
         self.native_frames = len(self._frames)
@@ -151,7 +151,7 @@ class FrameFootage(PlainFootage):
         return self._senses.images
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:  # noqa: ARG002
-        """The frames given for these times, or for the last moment before each."""
+        """The last frame at or before each of these times."""
         rows = np.searchsorted(self.times, list(times), side="right") - 1
         return [self._frames[row] for row in np.clip(rows, 0, len(self._frames) - 1)]
 
@@ -195,7 +195,7 @@ class FootageWithout(PlainFootage):
 
     @property
     def retriever(self) -> VideoTextEncoder | None:  # type: ignore[override]  # loaded when needed
-        """The head of the footage: it reads embeddings, which are removed."""
+        """The head of the footage; it only reads embeddings."""
         return self._footage.retriever
 
     def describer(self) -> FrameDescriber | None:
@@ -211,7 +211,7 @@ class FootageWithout(PlainFootage):
         return f"{describer.revision if describer else ''} without {self.removed}"
 
     def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
-        """What is left at the frame's time, and of what is said within five seconds of it."""
+        """The description of a frame that is not removed, with remaining lines around it."""
         describer = self._footage.describer()
         if describer is None or self.lacks(frame.time):
             return Description()

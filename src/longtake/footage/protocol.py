@@ -1,4 +1,4 @@
-"""What a method may ask of a video, whether it is a file, a list of captions, or a lab script."""
+"""The protocol of everything that methods can look at: a film, captions, or a lab script."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Footage(Protocol):
         """Text visible in the picture."""
 
     def known_lines(self) -> tuple[list[Line], list[Line]]:
-        """Speech and on-screen text that are already known; nothing is recognised for this."""
+        """Speech and on-screen text that are already known, without recognition."""
 
     def kept(self, name: str) -> Mapping[str, Any] | None:
         """What :meth:`keep` was given under a name; ``None`` if nothing was."""

@@ -1,8 +1,5 @@
-"""A film and everything that is computed from it once: the :class:`Film` that methods look at.
-
-The file also has the film's division into blocks, and the description of frames for models that
-only read.
-"""
+"""The :class:`Film` that methods look at, its division into blocks, and descriptions of its frames
+for models without vision."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ class FilmFrameDescriber:
 
     @property
     def revision(self) -> str:
-        """Identity of the models that perceive and of the subtitles in use."""
+        """Identity of the perception models and of the subtitles in use."""
         film, readable = self._film, self._film.words.readable
         onscreen = readable.key if readable else ""
         speech = film.words.speech_key() or ""
@@ -50,14 +47,14 @@ class FilmFrameDescriber:
         return "|".join(map(str, (film.fingerprint, film.senses.tagger.key, onscreen, speech)))
 
     def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
-        """What the given channels say about a frame."""
+        """The description of a frame by the given channels."""
         film = self._film
         # a caller may have rounded the time of the last frame up
         time = min(frame.time, film.duration)
         tags: tuple[str, ...] = ()
         onscreen: tuple[str, ...] = ()
         speech: tuple[str, ...] = ()
-        # a channel that is not asked for must cost nothing
+        # channels that are not asked for are not computed
         if "tags" in channels and "pictures" in film.has:
             tags = tuple(tag.name for tag in film.pictures.tags([time], 3)[0])
         if "onscreen" in channels:
@@ -102,15 +99,14 @@ def measured(film: Film, rule: EventPartition, advance: Advance = ignore) -> Sam
 def sample_times(table: PacketTable, max_frames: int) -> NDArray[np.float64]:
     """Evenly spaced times over a film: at most ``max_frames`` and at most one per frame.
 
-    A time moves to the nearest keyframe if that is within a quarter of a step, which saves decoding
-    from the keyframe to the time. With keyframes at most half a step apart every time moves; in an
-    hour-long film with a keyframe every ten seconds nine in ten do.
+    A time moves to the nearest keyframe within a quarter of a step, which saves decoding from the
+    keyframe to the time. With keyframes at most half a step apart every time moves; in an hour-long
+    film with a keyframe every ten seconds, nine of ten do.
     """
     count = min(max_frames, len(table))
     wanted = np.linspace(table.times[0], table.times[-1], count)
     # hidden keyframes cannot be fetched, so no time may move to one
     keys = np.sort(table.pts[table.keys[table.shown[table.keys]]]) * table.tick
-    # with so few there is no step to move by, or nothing to move to
     if count < 3 or len(keys) < 2:
         return wanted
     right = np.clip(np.searchsorted(keys, wanted), 1, len(keys) - 1)
@@ -124,19 +120,18 @@ def _measure(film: Film, times: NDArray[np.float64], width: int, advance: Advanc
     encoder = film.senses.scene_encoder
     stamps, sharpness, motion = list[float](), list[float](), list[float]()
     histograms, embeddings = [], []
-    # motion compares neighbours, so frames are measured in one pass and kept only per batch
+    # motion compares consecutive frames, so all are measured in one pass
     previous: NDArray[np.float64] | None = None
     batch: list[Frame] = []
     for number, frame in enumerate(film.video.frames(times, width=width), start=1):
         grey = novelty.grey(frame.pixels)
         stamps.append(frame.time)
-        # the pixels are dropped after this loop; only the measurements stay in memory
         histograms.append(novelty.colour_histograms(frame.pixels))
         sharpness.append(novelty.sharpness(grey))
         motion.append(0.0 if previous is None else novelty.motion(grey, previous))
         previous = grey
         batch.append(frame)
-        # a few frames at once, which bounds memory
+        # in batches, to limit memory
         if len(batch) == 16 or number == len(times):
             check_stop()
             embeddings.append(encoder.images(batch))
@@ -169,7 +164,7 @@ def _blocks_key(film: Film, rule: EventPartition) -> LayerKey:
 
 
 class Film:
-    """One film and its store. Whatever is asked for and not yet known is computed, once."""
+    """One film and its store; everything is computed on demand, and once."""
 
     def __init__(
         self,
@@ -243,7 +238,7 @@ class Film:
     def indexed(self) -> bool:
         """Whether pictures and words are all known."""
         pictures = self.pictures
-        # the cheapest first: to name the other layers, models may have to be prepared
+        # cheapest first: the names of the other layers may require loading models
         if not (pictures.has(GLIMPSES) and self.words.complete):
             return False
         return all(map(pictures.has, pictures.layers()))
@@ -277,7 +272,7 @@ class Film:
         """One unit row per text; the cosine of two rows measures how close they are in meaning."""
         self.video  # noqa: B018 - creates the folder that the vectors are kept in
         encoder, store = self.senses.sentences, self.source.text
-        # encoding is slow, so vectors of texts that were met before are kept
+        # encoding is slow, so vectors are stored
         known = store.meanings(encoder.key, set(texts))
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
@@ -312,7 +307,7 @@ class Film:
 
     def keep(self, name: str, notes: Mapping[str, Any]) -> None:
         """Keep notes, as JSON, with the film's index."""
-        # notes can be made again, so nobody waits for another process to finish
+        # notes can be made again, so this does not wait for another process
         with suppress(RunError), self.folder.building(wait=False):
             self.folder.write(kept_key(name), {}, notes)
 

@@ -7,11 +7,11 @@ resumes where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ def thumbnails(frames: Sequence[Frame]) -> NDArray[Any]:
 
 
 GLIMPSES = FrameLayer(LayerKey("glimpses", 1, {"width": WIDTH, "height": HEIGHT}), 144, thumbnails)
-"""Thumbnails: enough to see cuts, draw a strip, and tell stills from movement."""
+"""Thumbnails: enough to detect cuts and movement, and to draw a strip."""
 
 
 def network_layer(network: FrameNetwork) -> FrameLayer:
@@ -98,51 +98,41 @@ def with_grid(key: LayerKey, fps: float) -> LayerKey:
 def build_frame_layers(
     folder: FilmFolder, video: Video, layers: Sequence[FrameLayer], *, fps: float, advance: Advance
 ) -> None:
-    """Compute the layers that are missing in one pass; call while the folder is ``building``."""
-    for layer in layers:
-        key = with_grid(layer.key, fps)
-        # only the process that holds the lock may remove what another one left
-        if not folder.has(key):
-            folder.sweep(key)
+    """Compute missing layers in one pass; call while the folder is ``building``."""
     times = video.grid(fps)
     chunks = [range(first, min(first + CHUNK, len(times))) for first in range(0, len(times), CHUNK)]
-    # parts are numbered by chunk, so a resumed run knows which rows are missing
-    unfinished = _unfinished(folder, layers, fps, range(len(chunks)))
-    wanted = sorted(set().union(*(each.chunks for each in unfinished)))
+    unfinished: list[_Unfinished] = []
+    for layer in layers:
+        key = with_grid(layer.key, fps)
+        if not folder.has(key):
+            # this process holds the lock, so these files are from a killed one
+            folder.sweep(key)
+            # parts are numbered by chunk, so a resumed run knows which rows are missing
+            missing = set(range(len(chunks))) - set(folder.parts(key))
+            unfinished.append(_Unfinished(key, layer, missing))
+    wanted = sorted(set().union(*(built.chunks for built in unfinished)))
     frames: Iterator[Frame] = iter(())  # a killed run may have left all parts but no layer
     if wanted:
         moments = np.concatenate([times[chunks[number]] for number in wanted])
-        width = width_for(video, [each.layer for each in unfinished])
+        width = width_for(video, [built.layer for built in unfinished])
         frames = video.frames(moments, width=width)
     for done, number in enumerate(wanted, 1):
-        waiting = [each for each in unfinished if number in each.chunks]
-        parts = rows_of([each.layer for each in waiting], islice(frames, len(chunks[number])))
-        for each, rows in zip(waiting, parts, strict=True):
-            folder.write_part(each.key, number, rows)
+        waiting = [built for built in unfinished if number in built.chunks]
+        parts = rows_of([built.layer for built in waiting], islice(frames, len(chunks[number])))
+        for built, rows in zip(waiting, parts, strict=True):
+            folder.write_part(built.key, number, rows)
         advance(done / len(wanted))
-    for each in unfinished:
-        finished = [np.load(path) for _, path in sorted(folder.parts(each.key).items())]
+    for built in unfinished:
+        finished = [np.load(path) for _, path in sorted(folder.parts(built.key).items())]
         arrays = {"rows": np.concatenate(finished), "times": times}
-        folder.write(each.key, arrays, {"fps": fps})
+        folder.write(built.key, arrays, {"fps": fps})
 
 
-@dataclass(frozen=True)
-class _Unfinished:
+class _Unfinished(NamedTuple):
     key: LayerKey
     layer: FrameLayer
     chunks: set[int]
-    """Chunks without a part; an earlier run that was killed may have left the others."""
-
-
-def _unfinished(
-    folder: FilmFolder, layers: Sequence[FrameLayer], fps: float, numbers: Collection[int]
-) -> list[_Unfinished]:
-    unfinished = []
-    for layer in layers:
-        key = with_grid(layer.key, fps)
-        if not folder.has(key):
-            unfinished.append(_Unfinished(key, layer, set(numbers) - set(folder.parts(key))))
-    return unfinished
+    """Chunks without a part."""
 
 
 def rows_of(layers: Sequence[FrameLayer], frames: Iterable[Frame]) -> list[NDArray[Any]]:
@@ -216,7 +206,7 @@ class Pictures:
         encoder = self._senses.images
         if not isinstance(encoder, DerivedEncoder):
             return self._vectors(encoder)
-        # search reads these often; deriving them anew would cost more than reading them
+        # stored too, since search reads them often
         key = with_grid(embedding_key(encoder), self._source.fps)
         arrays, _ = self._source.once(key, lambda: ({"rows": self._vectors(encoder)}, {}))
         return np.asarray(arrays["rows"])

@@ -1,8 +1,8 @@
 """Finding a moment by words: pictures, on-screen text and speech, fused.
 
-Scores of different sources cannot be compared, but their rankings can, so they are fused by
-reciprocal rank. Each source also decides by its own measure whether it is *sure* of a hit: a
-nonsense query ranks some moment first as well, but no source is sure of it.
+Scores of different sources cannot be compared, so their rankings are fused by reciprocal rank. Each
+source also decides by its own threshold whether a hit is *sure*: even a nonsense query ranks some
+moment first, but no hit is sure.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from longtake.types import Line, Segment
 APART = 3.0
 """Hits within this many seconds are one moment."""
 STANDS_OUT = 5.0
-"""Spreads (MAD) above the film's median from which a picture is a sure hit, for encoders that have
-no measure of their own."""
+"""For encoders without a threshold, a picture is a sure hit from this many spreads (MAD) above the
+film's median."""
 NEAR = 0.6
-"""Share of a phrase's letters from which a line is worth showing."""
+"""A line is shown if it matches this share of a phrase's letters."""
 KEEP = 50
-"""Hits ranked per source."""
+"""Maximum hits per source."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class SearchHit:
     score: float
     """Reciprocal-rank score; comparable within one search only."""
     sure: bool
-    """Whether any source is sure of it by its own measure."""
+    """Whether it exceeds the threshold of any source."""
     sources: dict[str, float]
     """The sources that found it, each with its own score."""
     segment: Segment
@@ -99,10 +99,10 @@ def search(
     pictures: bool = True,
     by: str = "",
 ) -> SearchResult:
-    """The moments that fit ``text`` best, among the words that are known and all pictures.
+    """The moments that match ``text`` best, among the known words and all pictures.
 
-    Without ``pictures``, which would be indexed for it, among the words alone; with ``by``, among
-    what that speaker says.
+    Without ``pictures``, which are indexed if necessary, only words are searched; with ``by``, only
+    the words of that speaker.
     """
     # before anything is computed for a text that cannot match
     check_text(text)
@@ -113,9 +113,9 @@ def search(
         "speech": _lines(film, text, speech, stretch, by),
         "onscreen": [] if by else _lines(film, text, onscreen, stretch),
     }
-    # what one source is unsure of must not outvote what another is sure of
+    # sure hits come first, whatever the ranks of the others
     sure = _fuse({source: [hit for hit in hits if hit.sure] for source, hits in found.items()})
-    # words that are said or shown are certain, a picture that stands out may still be another's
+    # matching words are more reliable than matching pictures
     sure.sort(key=lambda hit: not hit.text)
     rest = [hit for hit in _fuse(found) if is_apart(hit, sure)]
     return SearchResult([*sure, *rest][:top], covered(film, stretch))
@@ -149,7 +149,7 @@ def is_apart(hit: SearchHit, others: list[SearchHit]) -> bool:
 
 
 def _fuse(found: dict[str, list[_Candidate]]) -> list[SearchHit]:
-    """Moments by reciprocal rank over the sources that found them."""
+    """The hits of all sources as moments, by reciprocal rank."""
     times = {source: [hit.time for hit in hits] for source, hits in found.items()}
     fused = []
     for time, score, members in by_moment(times, apart=APART):
@@ -168,7 +168,7 @@ def _hit(time: float, score: float, parts: dict[str, _Candidate]) -> SearchHit:
     worded = [part for part in parts.values() if part.line is not None]
     if not worded:
         return SearchHit(time, score, sure, sources, Segment(time, time))
-    # words tell a time more exactly than pictures do
+    # the times of words are more exact than those of pictures
     best = max(worded, key=lambda part: part.score)
     assert best.line is not None
     return SearchHit(best.time, score, sure, sources, best.line.segment, best.line.text)
@@ -181,7 +181,7 @@ def _images(film: Film, text: str, stretch: Segment) -> list[_Candidate]:
         scores, sure = encoder.surprise(query, vectors)[0], encoder.thresholds["surprise"]
     else:
         scores, sure = _standing_out(vectors @ query[0]), STANDS_OUT
-    # scores are relative to the whole film; only then is the stretch cut out
+    # scores are relative to the whole film, of which the stretch is then cut out
     times = film.times
     inside = np.flatnonzero((times >= stretch.start) & (times < stretch.end))
     return [
@@ -192,7 +192,7 @@ def _images(film: Film, text: str, stretch: Segment) -> list[_Candidate]:
 
 def _standing_out(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     """Distance from the median in spreads; zero for all if more than half of them are equal."""
-    # median and MAD, because the few frames that do match must not widen the spread
+    # median and MAD, so that the few matching frames do not widen the spread
     centred = cosines - np.median(cosines)
     spread = 1.4826 * float(np.median(np.abs(centred)))
     return centred / spread if spread > 0 else np.zeros_like(cosines)
@@ -220,8 +220,8 @@ def _lines(
     lines = store.lines(key, stretch)
     if by:
         lines = [line for line in lines if speaker(line.text)[0].lower() == by.lower()]
-    # many lines repeat, and matching is slow: each distinct text is compared once
-    # readers drop spaces and listeners mishear letters, so words alone are not enough
+    # matching is slow, so each distinct text is compared once; by letters as well as words, because
+    # OCR drops spaces and speech recognition mishears letters
     distinct, asked = {line.text for line in lines}, lexical.lemmas([text])
     similarity = {words: passages.match(text, words) for words in distinct}
     shared = {words: len(asked & lexical.lemmas([words])) for words in distinct}
@@ -235,7 +235,7 @@ def _lines(
 
 
 def _moment(line: Line, text: str, key: LayerKey) -> float:
-    """When the words are said, judging by their place in the line; signs show from the start."""
+    """When the words are said, by their place in the line; signs are shown from the start."""
     if key.name.startswith("onscreen"):
         return line.segment.start
     return passages.said_at(text, line)

@@ -28,8 +28,8 @@ PIECE = 2**20
 def fingerprint(path: Path) -> str:
     """Hash of the size, head, middle and tail of a file.
 
-    A film that is moved or renamed keeps its store; a film edited in place gets a new one. Two
-    films of equal size that differ only between the hashed pieces share a fingerprint.
+    A film that is moved or renamed keeps its store; one that is edited gets a new store. Two films
+    of equal size that differ only between the hashed pieces share a fingerprint.
     """
     size = check_plain_file(path)
     hasher = hashlib.blake2b(f"parts:{size}:".encode(), digest_size=16)
@@ -62,7 +62,7 @@ def open_video(folder: FilmFolder, path: Path, limits: MediaSettings) -> Video:
     except OSError as error:
         if video is None:
             raise
-        # looking at a film needs no room on disk
+        # a film can be used without the cache
         remedy = "set $LONGTAKE_CACHE or cache.folder"
         note_once("cache_not_written", why=f"{folder.path}: {error.strerror or error}; {remedy}")
     return video

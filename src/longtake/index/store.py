@@ -91,7 +91,7 @@ class Store:
             )
 
     def film(self, fingerprint: str, path: Path | None = None) -> FilmFolder:
-        """The folder of one film, which need not exist yet; ``path`` names the film in notes."""
+        """The folder of one film, which may not exist yet; ``path`` names the film in notes."""
         self.check()
         return FilmFolder(self.root / "films" / fingerprint, path)
 
@@ -142,8 +142,7 @@ class FilmFolder:
     def __init__(self, path: Path, film: Path | None = None) -> None:
         self.path = path
         self._film = film
-        # one object per folder: a thread that holds it may take it again, so making a layer may
-        # make the layers it is derived from
+        # reentrant, so that building a layer can build the layers it is derived from
         self._lock = FileLock(path / "build.lock", mode=0o600)
 
     def use(self, film: Path) -> None:
@@ -177,7 +176,7 @@ class FilmFolder:
         while True:
             check_stop()
             try:
-                # in short waits, so that cancelled work does not wait on
+                # short waits, so that cancellation is noticed
                 self._lock.acquire(timeout=0.2)
             except Timeout:
                 continue
@@ -249,10 +248,6 @@ class FilmFolder:
             raise
         _sync_folder(layers)
         # the parts are needed until the layer has safely replaced them
-        self.drop_parts(key)
-
-    def drop_parts(self, key: LayerKey) -> None:
-        """Remove the parts of a layer that is finished."""
         shutil.rmtree(self.path / "parts" / str(key), ignore_errors=True)
 
     def write_part(self, key: LayerKey, number: int, rows: NDArray[Any]) -> None:

@@ -1,15 +1,15 @@
-"""What ``longtake index`` does, task by task, and a first look at a film that was never seen.
+"""The tasks of ``longtake index``, and a first look at a film that is not indexed.
 
-The first look hears and reads what fits into a few seconds.
+The first look recognises as much speech and on-screen text as fits into a few seconds.
 
 ::
 
     tiles of sound   |  4  |  2  |  5  |  1  |  6  |  3  |  7  |      in this order
     frames to read   |  4  |  2  |  5  |  1  |  6  |  3  |  7  |
 
-Minutes and moments are spread over the film, ever closer together, until the time is up. What was
-heard stays in the layer of speech, so indexing goes on from there. What was read stays as the text
-of its very moment: which frames represent shots is not known before all of them were decoded.
+Tiles and frames are spread over the film, ever more densely, until the time is up. Indexing
+continues from the speech that was recognised. On-screen text is stored for its exact moment, since
+the frames that represent shots are known only after the whole film was decoded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SECONDS = 8.0
 
 
 def glance(film: Film, seconds: float = SECONDS) -> None:
-    """Hear and read what fits into the time; subtitles are read in any case."""
+    """Recognise speech and text until the time is up; subtitles are read in any case."""
     film.words.subtitles.lines()
     deadline = time.perf_counter() + seconds
     film.video  # noqa: B018 - creates the folder that the lock is in
@@ -76,8 +76,7 @@ def _hear(layer: SpeechLayer, tile: Segment) -> None:
 
 
 def _until(deadline: float, steps: Sequence[Callable[[], object]]) -> None:
-    """Take one step after another while the longest so far still fits into the time."""
-    # the next step may take as long as the longest one before it
+    """Run one step after another while the longest so far still fits into the time."""
     longest = 0.0
     for step in steps:
         began = time.perf_counter()
@@ -166,7 +165,7 @@ def speech_task(film: Film, within: Segment | None = None, order: TileOrder = li
         return f"by {film.settings.perception.listener}"
 
     def done() -> bool:
-        # what cannot be transcribed is done too
+        # nothing is left to do if speech cannot be transcribed
         return words.recognised is None or not words.recognised.missing(within)
 
     def build_held(advance: Advance) -> None:
@@ -202,11 +201,11 @@ def onscreen_task(film: Film) -> IndexTask:
         return words.readable is None or not words.readable.missing()
 
     def build(advance: Advance) -> None:
-        # reading needs the memory of the networks for pictures, which are done
+        # the networks for pictures are done, and reading needs their memory
         film.senses.free(film.senses.tagger)
         if words.readable is not None:
             words.readable.build(advance=advance)
-            # its memory has grown to the largest frame, and a server goes on for days
+            # its memory has grown to the largest frame, which matters for a server
             film.senses.free(film.senses.reader)
 
     return IndexTask("onscreen", describe, done, build)
@@ -215,9 +214,8 @@ def onscreen_task(film: Film) -> IndexTask:
 def build_tasks(film: Film, parts: Sequence[IndexTask], show: Show) -> dict[str, float]:
     """Compute the given tasks; returns the seconds that each one took.
 
-    Speech is recognised in a thread of its own, beside the others: it keeps one core busy and needs
-    no pictures. More tasks at once would only need more memory. The build lock is held throughout,
-    so another process waits for all of it.
+    Speech is recognised in parallel to the other tasks, since it uses one core and no pictures.
+    More parallel tasks would only need more memory. The build lock is held until all are done.
     """
     seconds: dict[str, float] = {}
     if not parts:
@@ -225,7 +223,6 @@ def build_tasks(film: Film, parts: Sequence[IndexTask], show: Show) -> dict[str,
     film.video  # noqa: B018 - creates the folder that the lock is in
     speech = next((part for part in parts if part.build_held), None)
     with film.folder.building():
-        # nothing to run beside
         if speech is None or speech.build_held is None or len(parts) == 1:
             return {part.name: _build(part, show) for part in parts}
         shares = [0.0]
@@ -234,7 +231,7 @@ def build_tasks(film: Film, parts: Sequence[IndexTask], show: Show) -> dict[str,
                 if part is not speech:
                     seconds[part.name] = _build(part, show)
             with show(speech) as advance:
-                # most may be done already: what is shown is the share of the rest
+                # progress of what is left now
                 before = shares[-1]
                 # often enough for a progress bar
                 while not wait([recognition], 0.2).done:
@@ -257,9 +254,9 @@ def _timed(work: Callable[[], None]) -> float:
 
 @contextmanager
 def _beside(work: Callable[[], T]) -> Iterator[Future[T]]:
-    """Do the work in a thread beside the block; when the block ends or fails, the work is stopped.
+    """Do the work in a thread in parallel to the block, and stop it when the block ends or fails.
 
-    Stopped recognition ends at the next line; what was heard is kept.
+    Recognition stops at the next line and keeps the lines before.
     """
     stop = Stop(stopping.get())
 
@@ -270,7 +267,7 @@ def _beside(work: Callable[[], T]) -> Iterator[Future[T]]:
     try:
         with ThreadPoolExecutor(1, "beside") as pool:
             try:
-                # what is noted in the thread belongs to the same run
+                # with the context, so that events of the thread belong to the same run
                 yield pool.submit(contextvars.copy_context().run, run)
             finally:
                 stop.set()

@@ -1,8 +1,7 @@
-"""Lines of text of one film in SQLite, and what the tables of words say about words met before.
+"""Spoken and on-screen lines of one film in SQLite, and a cache of word forms and rarities.
 
-The lines are what is said or shown, with which parts are covered. The tables of words
-(``wordfreq``, ``simplemma``) take half a second to load, half of what a later question about an
-indexed film may take, so :class:`WordCache` keeps what they said in one file of the cache.
+The tables of words (``wordfreq``, ``simplemma``) take half a second to load, which is half the time
+of a later question about an indexed film, so :class:`WordCache` stores their results.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ class TextStore:
                 base.execute("BEGIN IMMEDIATE")
                 base.executemany("INSERT OR REPLACE INTO meanings VALUES (?, ?, ?)", rows)
         except sqlite3.OperationalError as error:
-            # a full or read-only disk: no reason to leave a question unanswered
+            # a full or read-only disk must not end the question
             note_once("not_kept", file=str(self._path), why=str(error))
 
     @staticmethod
@@ -155,7 +154,7 @@ def prepare(base: sqlite3.Connection, schema: str, version: int) -> None:
 
 FILE = "words.db"
 LAYOUT = "3"
-"""Of the tables below; what another version wrote is dropped."""
+"""Version of the tables below; the entries of another version are deleted."""
 _WORDS_SCHEMA = """
 CREATE TABLE IF NOT EXISTS forms (word TEXT PRIMARY KEY, form TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rarities (word TEXT PRIMARY KEY, rarity REAL NOT NULL) WITHOUT ROWID;
@@ -164,7 +163,7 @@ CREATE TABLE IF NOT EXISTS tables (versions TEXT PRIMARY KEY);
 
 
 class WordCache:
-    """Base forms and rarities in SQLite; without a usable file nothing is remembered."""
+    """Base forms and rarities in SQLite; without a usable file nothing is cached."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -182,20 +181,20 @@ class WordCache:
         return self._opened[1]
 
     def form(self, word: str) -> str | None:
-        """The base form of a word, if it was met before."""
+        """The base form of a word, if cached."""
         form = self._get("SELECT form FROM forms WHERE word = ?", word)
         return None if form is None else str(form)
 
     def rarity(self, word: str) -> float | None:
-        """The rarity of a word, if it was met before."""
+        """The rarity of a word, if cached."""
         rarity = self._get("SELECT rarity FROM rarities WHERE word = ?", word)
         return None if rarity is None else float(str(rarity))
 
     def keep(self, forms: Mapping[str, str], rarities: Mapping[str, float]) -> None:
-        """Remember; written when many are waiting, and at the end of the process."""
+        """Cache entries; they are written in batches, and at the end of the process."""
         self._forms |= forms
         self._rarities |= rarities
-        # not one by one: each write waits for the disk
+        # in batches, since each write waits for the disk
         if len(self._forms) + len(self._rarities) >= 500:
             self.save()
 
@@ -205,7 +204,7 @@ class WordCache:
         return not self._forms and self._get(kept, "") == 0
 
     def save(self) -> None:
-        """Write what is waiting."""
+        """Write the entries that are not on disk yet."""
         with self._lock:
             forms, self._forms = list(self._forms.items()), {}
             rarities, self._rarities = list(self._rarities.items()), {}
@@ -220,7 +219,7 @@ class WordCache:
                 return
 
     def forget(self) -> None:
-        """Drop what is waiting, and let go of the file."""
+        """Drop unwritten entries and close the file."""
         with self._lock:
             self._forms, self._rarities, self._opened = {}, {}, None
 
@@ -247,7 +246,7 @@ class WordCache:
 
 
 def _forget_others(base: sqlite3.Connection) -> None:
-    """Drop what another version of the tables said."""
+    """Delete the entries of other versions of the tables."""
     versions = " ".join([*(version_of(name) for name in ("wordfreq", "simplemma")), LAYOUT])
     if base.execute("SELECT versions FROM tables").fetchall() == [(versions,)]:
         return
@@ -259,7 +258,7 @@ def _forget_others(base: sqlite3.Connection) -> None:
 
 
 def forget_words(cache: Path) -> int:
-    """Delete the words met in films; returns the bytes freed."""
+    """Delete the cached words; returns the bytes freed."""
     path = cache / FILE
     size = path.stat().st_size if path.exists() else 0
     if _in_use is not None and _in_use.path == path:
@@ -272,8 +271,8 @@ _in_use: WordCache | None = None
 
 
 def remember_words(cache: Path) -> None:
-    """Let :mod:`longtake.algorithms.lexical` remember words in a cache folder."""
-    global _in_use  # one memory per process
+    """Let :mod:`longtake.algorithms.lexical` cache words in a folder."""
+    global _in_use  # one cache per process
     path = cache / FILE
     if _in_use is not None and _in_use.path == path:
         return

@@ -46,12 +46,12 @@ class Subtitles:
         """The subtitle file in use: the given one, else the one beside the film if usable."""
         if self.given is not None or self.only_given:
             return self.given
-        # nobody asked for this file, so a bad one is left out instead of failing the run
+        # the user did not name this file, so a bad one is ignored instead of failing the run
         beside = sidecar(self._source.path)
         return beside if beside is not None and self._usable(beside) else None
 
     def _usable(self, beside: Path) -> bool:
-        """Whether a file can be read; one that nobody asked for is left out, with a note."""
+        """Whether a file can be read; a note reports one that is ignored."""
         version = file_version(beside)
         if version not in self._usable_files:
             try:
@@ -123,7 +123,7 @@ class SpeechLayer:
         return self._source.video.duration
 
     def missing(self, within: Segment | None = None) -> list[Segment]:
-        """Tiles that overlap ``within`` and have not been transcribed."""
+        """Tiles that overlap ``within`` and are not transcribed."""
         within = within or Segment(0.0, self._duration)
         known = self._text.covered(self.key)
         tiles = []
@@ -144,7 +144,7 @@ class SpeechLayer:
     ) -> None:
         """The same; call while the folder is ``building``, from any thread.
 
-        ``order`` sorts the missing tiles, anew after each one that was heard.
+        ``order`` sorts the missing tiles, again after each transcribed one.
         """
         tiles = order(self.missing(within))
         count = len(tiles)
@@ -155,7 +155,7 @@ class SpeechLayer:
             advance(1 - len(tiles) / count)
 
     def hear(self, tile: Segment) -> Heard:
-        """What is said in a tile and its margins; nothing is stored."""
+        """Transcribe a tile with its margins; nothing is stored."""
         stretch = self._stretch(tile)
         return self._listener.listen(self._sound(stretch), stretch.start)
 
@@ -193,8 +193,8 @@ class SpeechLayer:
         self._text.add(self.voices_key, labelled, [Segment(0.0, self._duration)])
 
     def keep(self, tile: Segment, heard: Heard) -> None:
-        """Store what was heard of a tile; call while the folder is ``building``."""
-        # the margins of two tiles overlap, so both may hear the same line
+        """Store the transcript of a tile; call while the folder is ``building``."""
+        # the margins of two tiles overlap, so both may contain the same line
         neighbours = self._text.lines(self.key, self._stretch(tile))
         lines = [line for line in heard.lines if line.segment.start in tile]
         lines = [line for line in lines if not _repeats(line, neighbours)]
@@ -202,7 +202,7 @@ class SpeechLayer:
         if skipped:
             reasons = [Line(part.segment, part.reason) for part in skipped]
             self._text.add(self.unsupported_key, reasons, [part.segment for part in skipped])
-        # last: a tile counts as covered only once everything about it is stored
+        # last, since it marks the tile as covered
         self._text.add(self.key, lines, [tile])
 
     def _stretch(self, tile: Segment) -> Segment:
@@ -231,7 +231,7 @@ class OnscreenLayer:
         few = len(self._times) < 2
         self._step = source.video.duration if few else float(self._times[1] - self._times[0])
         params = {"reader": reader.key, "step": self._step, "width": WIDTH}
-        # version 3: cards of small print that follow each other are told apart
+        # version 3: distinguishes consecutive cards of small print
         self.key = LayerKey("onscreen", 3, params)
         self.exact_key = LayerKey("onscreen_exact", 1, params)
 
@@ -243,7 +243,7 @@ class OnscreenLayer:
         """Frames that represent a shot inside ``within`` and have not been read."""
         within = within or Segment(0.0, self._source.video.duration)
         known = self._text.covered(self.key)
-        # choosing shots takes seconds for a long film, and every question asks what is missing
+        # for every question, and choosing the shots of a long film takes seconds
         if coverage(known, within) >= 1.0:
             return []
         inside = (self._times < within.end) & (self._times + self._step > within.start)
@@ -258,16 +258,17 @@ class OnscreenLayer:
         )
 
     def exactly(self, time: float) -> list[Line]:
-        """The text in the very frame at a given time.
-
-        The frame that represents its shot may differ from it by a word.
-        """
+        """The text in the frame at a given time, which may differ from that of its shot."""
         row = int(np.searchsorted(self._times, time, side="right")) - 1
         row = min(max(row, 0), len(self._times) - 1)
         moment = self._moment(row)
+
+        def read() -> None:
+            (frame,) = self._source.video.at([float(self._times[row])], width=WIDTH)
+            self._read(frame, [moment], self.exact_key)
+
         self._source.ensure(
-            lambda: coverage(self._text.covered(self.exact_key), moment) >= 1.0,
-            lambda: self._read_exactly(row, moment),
+            lambda: coverage(self._text.covered(self.exact_key), moment) >= 1.0, read
         )
         return self._text.lines(self.exact_key, moment)
 
@@ -277,14 +278,10 @@ class OnscreenLayer:
             return
         frames = self._source.video.frames(self._times[rows], width=WIDTH)
         for done, (row, frame) in enumerate(zip(rows, frames, strict=True), 1):
-            # what is read holds for the whole shot that the row represents
+            # the text holds for the whole shot that the row represents
             shown = [self._stretch(begin, end) for begin, end in spans(self._stands, row)]
             self._read(frame, shown, self.key)
             advance(done / len(rows))
-
-    def _read_exactly(self, row: int, moment: Segment) -> None:
-        (frame,) = self._source.video.at([float(self._times[row])], width=WIDTH)
-        self._read(frame, [moment], self.exact_key)
 
     def _read(self, frame: Frame, shown: list[Segment], key: LayerKey) -> None:
         """Read a frame, and store its text for the segments in which it is shown."""
@@ -317,14 +314,14 @@ class FilmWords:
         self._source, self._senses, self._glimpses = source, senses, glimpses
         self.subtitles = Subtitles(source, subtitles, subtitles_begin)
         self.hurried = False
-        """Whether words are taken as far as they are known, rather than recognised for minutes."""
+        """Whether to use only known words instead of recognising long segments."""
         self._asked: tuple[list[Segment], list[Segment]] | None = None
         """If isolated, where speech and on-screen text were asked for."""
 
     @cached_property
     def recognised(self) -> SpeechLayer | None:
         """Speech recognition; ``None`` if it is not needed, impossible or switched off."""
-        # a listener that is not installed is reported by ``unheard``, not raised here
+        # ``unheard`` reports a recogniser that is not installed
         if self._needs_no_listener() or self.unheard:
             return None
         listener = self._senses.listener
@@ -332,7 +329,7 @@ class FilmWords:
 
     @cached_property
     def unheard(self) -> str:
-        """Why the film's speech is left out and how to install a listener; empty if it is not."""
+        """Why speech is not recognised, and what to install; empty if it is."""
         if self._needs_no_listener():
             return ""
         try:
@@ -355,7 +352,7 @@ class FilmWords:
         foreign = self._source.text.covered(self.recognised.unsupported_key)
         lines = self._source.text.lines(self.recognised.key)
         seconds = sum(stretch.duration for stretch in foreign)
-        # beside lines that were understood, a few seconds are more likely a sigh or a song
+        # a few seconds beside understood lines are more likely a sigh or a song
         if seconds >= 10 or (foreign and not lines):
             return self._not_english(seconds, foreign)
         if self.recognised.missing() or lines:
@@ -386,30 +383,27 @@ class FilmWords:
 
     @property
     def _heard_key(self) -> LayerKey | None:
-        """The layer of recognised speech: with its voices, once they were told apart."""
+        """The layer of recognised speech, with labelled voices if there are any."""
         if self.recognised is None:
             return None
-        # an experiment does not depend on what was done before it
+        # an experiment does not depend on earlier runs
         told_apart = self._asked is None and self._source.text.has(self.recognised.voices_key)
         return self.recognised.voices_key if told_apart else self.recognised.key
 
     def isolate(self) -> None:
-        """Know only the subtitles that were given and what is recognised from now on.
-
-        So an experiment does not depend on what lies beside the film or was recognised before it.
-        """
+        """Use only the given subtitles and what is recognised from now on, as experiments need."""
         self.subtitles.only_given = True
         self._asked = [], []
 
     def speech(self, within: Segment | None = None) -> list[Line]:
         """Subtitles if there are any, otherwise recognised speech, transcribed now where missing.
 
-        Without a listener there is none, with a note: an answer from the pictures is worth having.
+        A missing speech recogniser is noted and not an error, since pictures may give the answer.
         """
         if self.subtitles.key() is not None:
             return self.subtitles.lines(within)
         if self.recognised is None:
-            # a film without sound is not worth a note, a missing listener is
+            # empty for a film without sound
             if self.unheard:
                 note_once("speech_left_out", why=self.unheard)
             return []
@@ -462,7 +456,7 @@ class FilmWords:
         return Segment(0.0, self._source.video.duration)
 
     def _skips(self, within: Segment | None) -> bool:
-        """Whether a stretch is too long to be recognised in a hurry."""
+        """Whether a segment is too long to be recognised in a hurry."""
         length = self._source.video.duration if within is None else within.duration
         # two minutes are recognised even in a hurry: the question names them
         return self.hurried and length > 120.0
@@ -473,8 +467,9 @@ class FilmWords:
 
 def _within(lines: Sequence[Line], stretches: Sequence[Segment]) -> list[Line]:
     """The lines that begin in one of the stretches, or overlap it."""
-
-    def is_inside(said: Segment) -> bool:
-        return any(said.start in each or said.overlap(each) > 0 for each in stretches)
-
-    return [line for line in lines if is_inside(line.segment)]
+    kept = []
+    for line in lines:
+        start = line.segment.start
+        if any(start in part or line.segment.overlap(part) > 0 for part in stretches):
+            kept.append(line)
+    return kept

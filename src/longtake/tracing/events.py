@@ -303,7 +303,7 @@ class Stream:
 
 
 def _drafts(sink: Sink) -> bool:
-    # a sink of another package may have the methods alone
+    # sinks of other packages may lack the attribute
     return getattr(sink, "drafts", False)
 
 
@@ -318,7 +318,7 @@ def emit(event: E) -> E:
 
 
 def shows_drafts() -> bool:
-    """Whether anybody watches answers while they are written."""
+    """Whether a sink of the active stream shows answers while they are written."""
     stream = _stream.get()
     return stream is not None and stream.drafts
 

@@ -92,9 +92,9 @@ class Meter(Sink):
         self.rounds = 1
         """Rounds of the method: the largest number that one of its steps has."""
         self.signals: Mapping[str, float] = {}
-        """What tells how far the answer can be trusted."""
+        """The signals of the answer, from which its probability is calculated."""
         self.stages: list[Mapping[str, Any]] = []
-        """What each stage of a method made of methods said and used."""
+        """The votes and the usage of the stages of a composed method."""
         self._moments: set[float] = set()
 
     @property
