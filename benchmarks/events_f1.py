@@ -74,7 +74,7 @@ def one(python: str, minutes: int, seed: int) -> dict[str, float]:
         path = Path(folder) / FILM
         write_world(world, Path(folder))
         film = Film(path, Store(WORK / "cache"), Settings())
-        ours = partition(film)
+        ours = partition(film, EventPartition())
         printed = partition(film, EventPartition(**PAPER))
         done = subprocess.run(
             [python, __file__, "--detect", str(path)], capture_output=True, text=True, check=True

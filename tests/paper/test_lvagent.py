@@ -202,7 +202,7 @@ def test_temperature_and_length_are_the_papers_unless_the_team_file_sets_them():
 
         return ScriptedChat(say, card=Card(name, options=Options(temperature=0.4, max_tokens=900)))
 
-    team = [Agent("ann", answering("ann")), Agent("bob", answering("bob"), (), 0.4, 900)]
+    team = [Agent("ann", answering("ann")), Agent("bob", answering("bob"), 0.4, 900)]
     solve(LVAgent(perception=False, reasons=False), FOOTAGE, QUESTION, Run({}, team=team))
     assert (sent["ann"].temperature, sent["ann"].max_tokens) == (0.01, 168)
     assert (sent["bob"].temperature, sent["bob"].max_tokens) == (0.4, 900)

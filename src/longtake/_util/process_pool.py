@@ -211,15 +211,12 @@ class WorkerPool(Generic[T]):
             # twice a second it looks whether there is room for another worker
             announced = self._backend.wait([*self._starting, *self._busy], 0.5)
             if self._backend.scarce and not announced and not self._waiting:
-                self._release_idle()
+                # a worker that is being restarted may wait for the place of an idle one
+                for worker in self._idle:
+                    worker.kill()
+                self._idle.clear()
             for worker in announced:
                 yield from self._attend(worker)
-
-    def _release_idle(self) -> None:
-        """End workers without a task: one that is being restarted may wait for their place."""
-        for worker in self._idle:
-            worker.kill()
-        self._idle.clear()
 
     def _start_workers(self) -> None:
         workers = len(self._starting) + len(self._idle) + len(self._busy)

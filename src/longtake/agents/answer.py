@@ -193,7 +193,13 @@ def claims(answer: Answer) -> tuple[Claim, ...]:
     parts = sentences(answer.text)
     if len(parts) < 2:
         return ()
-    return tuple(Claim(part, _citations(part, answer)) for part in parts)
+    found = []
+    for part in parts:
+        wanted = lexical.lemmas([part])
+        shares = [held(part, wanted, cited.text) for cited in answer.evidence]
+        places = tuple(place for place, share in enumerate(shares) if share >= HELD)
+        found.append(Claim(part, places))
+    return tuple(found)
 
 
 def sentences(text: str) -> list[str]:
@@ -205,12 +211,6 @@ def sentences(text: str) -> list[str]:
         elif part:
             parts.append(part)
     return parts
-
-
-def _citations(sentence: str, answer: Answer) -> tuple[int, ...]:
-    wanted = lexical.lemmas([sentence])
-    shares = [held(sentence, wanted, cited.text) for cited in answer.evidence]
-    return tuple(place for place, share in enumerate(shares) if share >= HELD)
 
 
 def supported(account: str, question: str, shown: Sequence[Line]) -> dict[str, Line]:

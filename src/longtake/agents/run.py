@@ -34,8 +34,6 @@ class Agent:
 
     name: str
     chat: Chat
-    channels: tuple[str, ...] = ()
-    """What it perceives; empty means everything."""
     temperature: float | None = None
     """Set by the team file; ``None`` leaves it to the method."""
     max_new_tokens: int | None = None

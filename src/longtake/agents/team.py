@@ -107,9 +107,7 @@ def open_team(
         tokens = defaults.max_tokens if member.max_new_tokens is None else member.max_new_tokens
         options = replace(defaults, temperature=temperature, max_tokens=tokens)
         chat = Carded(chat, replace(chat.card, options=options))
-        agents.append(
-            Agent(member.name, chat, member.channels, member.temperature, member.max_new_tokens)
-        )
+        agents.append(Agent(member.name, chat, member.temperature, member.max_new_tokens))
     return tuple(agents)
 
 

@@ -167,11 +167,13 @@ class EventPartition:
         }
         candidates: list[EventCut] = []
         for time in sorted({time for head in HEADS for time in cuts_by_head[head]}):  # 17
-            if self._visible(time, frames):
-                strength = self._strength(time, frames, times, fused, min_length)
-                candidates.append(
-                    EventCut(time, strength, _voters(time, cuts_by_head, min_length / 2))
-                )
+            # a film too short to measure the contrast of its cuts keeps them all
+            contrast = frames.at(time, frames.contrast, np.inf)
+            if self.min_contrast > 0 and contrast <= self.min_contrast:
+                continue
+            strength = self._strength(time, frames, times, fused, min_length)
+            heads = tuple(head for head in HEADS if _near(time, cuts_by_head[head], min_length / 2))
+            candidates.append(EventCut(time, strength, heads))
         apart = suppress(candidates, min_length, duration, by=self.nms)  # 18
         by_strength = sorted(apart, key=lambda cut: (-cut.strength, cut.time))
         strongest = by_strength[: self.max_blocks - 1]  # 19, 20
@@ -240,11 +242,6 @@ class EventPartition:
         cuts = changepoint.kts(frames.matrix, penalty, size, max_cuts=self.kts_splits)
         return [float(frames.edges[cut]) for cut in cuts]
 
-    def _visible(self, time: float, frames: SelfSimilarity) -> bool:
-        # a film too short to measure the contrast of its cuts keeps them all
-        contrast = frames.at(time, frames.contrast, np.inf)
-        return self.min_contrast <= 0 or contrast > self.min_contrast
-
     def _strength(
         self, time: float, frames: SelfSimilarity, times: Floats, fused: Floats, min_length: float
     ) -> float:
@@ -302,8 +299,5 @@ def cues_of(samples: Samples) -> dict[str, Floats]:
     return {name: novelty.normalised(novelty.rounded(values)) for name, values in raw.items()}
 
 
-def _voters(time: float, cuts_by_head: Mapping[str, list[float]], reach: float) -> tuple[str, ...]:
-    """Return the heads that found a boundary within ``reach`` of ``time``."""
-    return tuple(
-        head for head in HEADS if any(abs(time - other) <= reach for other in cuts_by_head[head])
-    )
+def _near(time: float, cuts: list[float], reach: float) -> bool:
+    return any(abs(time - cut) <= reach for cut in cuts)

@@ -97,7 +97,8 @@ class Talk:
         rows = self._meanings([*queries, *self.texts]).astype(np.float64)
         meaning = rows[len(queries) :] @ rows[: len(queries)].T
         by_words = np.stack([bm25(query, self._windows) for query in queries], axis=1)
-        named = self._named(question)
+        speakers = [name for name in self._everyone if name and name in question.lower()]
+        named = self._shares(speakers)
         columns = [
             _standard(_smoothed(_standard(values).mean(axis=1)))
             for values in (by_words, meaning, named[:, None])
@@ -122,10 +123,6 @@ class Talk:
         strongest = sorted(cuts, key=lambda cut: -changes[cut])[: max_topics - 1]
         edges = [0.0, *((cut + 1) * STEP for cut in sorted(strongest)), self._duration]
         return [Segment(start, end) for start, end in pairwise(edges)]
-
-    def _named(self, query: str) -> NDArray[np.float64]:
-        """The share of each bin's words that is said by speakers whom the query names."""
-        return self._shares([name for name in self._everyone if name and name in query.lower()])
 
     @property
     def _everyone(self) -> list[str]:

@@ -229,7 +229,11 @@ def overlay_entry(old: ModelEntry | None, name: str, layer: Layer) -> ModelEntry
     kind = _kind(backend, layer.source)
     base = before if type(before) is kind and before.backend == backend else kind(backend=backend)
     if isinstance(base, PluginEntry):
-        return _overlay_plugin(base, layer, path)
+        # shared fields are checked now, the others when the model is opened
+        shared = field_names(ModelEntry)
+        values = {key: value for key, value in layer.values.items() if key in shared}
+        entry = overlay(base, dataclasses.replace(layer, values=values), path=path)
+        return dataclasses.replace(entry, given=(*base.given, layer))
     _check_backend_of_keys(kind, backend, layer, path)
     return overlay(base, layer, path=path)
 
@@ -264,15 +268,6 @@ def _kind(backend: str, source: str) -> type[ModelEntry]:
     if not registry.backends.finds(backend):
         raise unknown("backend", backend, registry.backends, where=source)
     return PluginEntry
-
-
-def _overlay_plugin(base: PluginEntry, layer: Layer, path: str) -> PluginEntry:
-    """Check the shared fields now, and keep everything for the backend's own class."""
-    # mistakes in shared fields are reported at once, not only when the model is opened
-    shared = field_names(ModelEntry)
-    values = {key: value for key, value in layer.values.items() if key in shared}
-    entry = overlay(base, dataclasses.replace(layer, values=values), path=path)
-    return dataclasses.replace(entry, given=(*base.given, layer))
 
 
 def _check_backend_of_keys(kind: type[ModelEntry], backend: str, layer: Layer, path: str) -> None:
@@ -396,17 +391,11 @@ NOT_HOSTED = ("gpt-oss",)
 """Names of open weights, which the vendor whose name they bear does not serve."""
 
 
-def preset_of(name: str) -> Preset | None:
-    """The preset that a model's name belongs to."""
+def preset_entry(name: str) -> OpenAIEntry | None:
+    """The entry of a model from the preset that its name belongs to, if there is one."""
     if name.startswith(NOT_HOSTED):
         return None
     for preset in PRESETS:
         if name.startswith(preset.begins) and len(name) > len(preset.begins):
-            return preset
+            return preset.entry(name)
     return None
-
-
-def preset_entry(name: str) -> OpenAIEntry | None:
-    """The entry that a preset makes of a name."""
-    preset = preset_of(name)
-    return None if preset is None else preset.entry(name)

@@ -69,17 +69,14 @@ class FilmFrameDescriber:
 _MEASURED = ("times", "histograms", "sharpness", "motion", "embeddings")
 
 
-def partition(
-    film: Film, rule: EventPartition | None = None, advance: Advance = ignore
-) -> Partition:
+def partition(film: Film, rule: EventPartition, advance: Advance = ignore) -> Partition:
     """The blocks of a film, computed once."""
-    chosen = rule or EventPartition()
 
     def make() -> tuple[Arrays, Notes]:
         # JSON keeps the few cuts readable
-        return {}, dataclasses.asdict(chosen(measured(film, chosen, advance), film.duration))
+        return {}, dataclasses.asdict(rule(measured(film, rule, advance), film.duration))
 
-    _, notes = film.source.once(_blocks_key(film, chosen), make)
+    _, notes = film.source.once(_blocks_key(film, rule), make)
     cuts = [EventCut(cut["time"], cut["strength"], tuple(cut["heads"])) for cut in notes["cuts"]]
     return Partition(notes["duration"], tuple(cuts))
 

@@ -232,13 +232,13 @@ def times_of(found):
 
 
 def test_the_cuts_are_where_the_scenes_change(scenes, store):
-    found = partition(film(scenes, store))
+    found = partition(film(scenes, store), EventPartition())
     assert times_of(found) == pytest.approx([20, 50], abs=1)
     assert found.blocks[-1].end == pytest.approx(75, abs=0.3)
 
 
 def test_the_second_time_nothing_is_decoded_and_nothing_computed(scenes, store, monkeypatch):
-    first = partition(film(scenes, store))
+    first = partition(film(scenes, store), EventPartition())
 
     def refuse(*args, **kwargs):
         raise AssertionError("done again")
@@ -248,7 +248,7 @@ def test_the_second_time_nothing_is_decoded_and_nothing_computed(scenes, store, 
     fewer = partition(film(scenes, store), EventPartition(max_blocks=2))
     assert len(fewer.cuts) == 1
     monkeypatch.setattr(EventPartition, "__call__", refuse)
-    assert partition(film(scenes, store)) == first
+    assert partition(film(scenes, store), EventPartition()) == first
 
 
 def test_at_most_so_many_frames_and_their_true_times(scenes, store):

@@ -310,39 +310,28 @@ class LVAgent:
 
     def key_information(self, discussion: Discussion, agent: Agent) -> str:
         """Stages 1 and 2: what to look for; empty if the agent must watch the whole film."""
-        question = discussion.question
-        default = KeyReply(key_information=question.text)
-        if discussion.history:
-            reply = self._from_history(discussion, agent, default)  # 10
-        else:
-            footage = discussion.footage
+        footage, question = discussion.footage, discussion.question
+        if discussion.history:  # 10
+            prompt = "lvagent/key_again"
+            slots: dict[str, Any] = {
+                "name": Plain(agent.name),
+                "question": question,
+                "length": length(footage),
+                "history": discussion.history,
+                "subtitles": self.subtitles(footage, discussion.turns[agent.name].look.rows),
+            }
+        else:  # 9
+            prompt = "lvagent/key"
             chance = discussion.run.random("preview", footage.name, question.text, agent.name)
             rows = sampling.draw(range(len(footage.times)), self.preview_frames, chance)  # 4
             slots = {"question": question, **self.shown(footage, look_at(footage, rows))}
             whole = WatchReply(whole_video=True)
             if ask(agent.chat, "lvagent/gate", WatchReply, default=whole, **slots).whole_video:  # 5
                 return ""
-            max_words = self.key_words
-            reply = ask(
-                agent.chat, "lvagent/key", KeyReply, default=default, words=max_words, **slots
-            )  # 9
-        return " ".join(reply.key_information.split()[: self.key_words]) or question.text
-
-    def _from_history(self, discussion: Discussion, agent: Agent, default: KeyReply) -> KeyReply:
-        """Line 10: new key information from what was said in earlier rounds."""
-        last = discussion.turns[agent.name].look.rows
-        return ask(
-            agent.chat,
-            "lvagent/key_again",
-            KeyReply,
-            default=default,
-            name=Plain(agent.name),
-            question=discussion.question,
-            length=length(discussion.footage),
-            history=discussion.history,
-            words=self.key_words,
-            subtitles=self.subtitles(discussion.footage, last),
-        )
+        default = KeyReply(key_information=question.text)
+        max_words = self.key_words
+        reply = ask(agent.chat, prompt, KeyReply, default=default, words=max_words, **slots)
+        return " ".join(reply.key_information.split()[:max_words]) or question.text
 
     def retrieve(
         self, discussion: Discussion, key: str, drawn: Sequence[Sequence[int]]

@@ -283,9 +283,20 @@ class VideoAgent:
         prediction: Guess,
         confidence: int | None,
     ) -> Answer:
-        """The answer with the notes that support it; confidence is given as a share of 3."""
-        cited = cite(footage, question, state, prediction)
+        """The answer, citing the three notes closest in meaning; confidence as a share of 3."""
         share = None if confidence is None else confidence / 3
+        noted = [frame for frame in sorted(state) if state[frame]]
+        if prediction.abstained or not noted:
+            return prediction.as_answer(confidence=share)
+        chosen = option(question, prediction.choice) or prediction.text
+        captions = [state[frame] for frame in noted]
+        closeness = likeness(footage, f"{question.text} {chosen}", captions)
+        best = np.argsort(-closeness, kind="stable")[:3]
+        cited = []
+        for index in sorted(best.tolist()):
+            score = round(float(closeness[index]), 4)
+            segment = _moment(footage, noted[index])
+            cited.append(Evidence(segment, "caption", captions[index], score))
         return prediction.as_answer(confidence=share, evidence=cited)
 
     def bounds(self, duration: float, question: Question) -> Bounds:
@@ -340,23 +351,6 @@ def with_reason(prediction: Guess, question: Question) -> str:
     if prediction.abstained:
         return phrase("videoagent", "no_answer")
     return f"{in_words(question, prediction.choice, prediction.text)} ({prediction.reason})"
-
-
-def cite(footage: Footage, question: Question, state: State, prediction: Guess) -> list[Evidence]:
-    """The notes closest in meaning to the question with its answer, in time order."""
-    noted = [frame for frame in sorted(state) if state[frame]]
-    if prediction.abstained or not noted:
-        return []
-    chosen = option(question, prediction.choice) or prediction.text
-    captions = [state[frame] for frame in noted]
-    closeness = likeness(footage, f"{question.text} {chosen}", captions)
-    best = np.argsort(-closeness, kind="stable")[:3]
-    cited = []
-    for index in sorted(best.tolist()):
-        score = round(float(closeness[index]), 4)
-        segment = _moment(footage, noted[index])
-        cited.append(Evidence(segment, "caption", captions[index], score))
-    return cited
 
 
 def _moment(footage: Footage, frame: int) -> Segment:
