@@ -196,10 +196,8 @@ def reconsider(
 
 def by_overlap(proposed: str, candidates: Sequence[Candidate]) -> Marks:
     """Marks without a model: a line supports an answer whose words it contains."""
-    supports = []
-    for number, candidate in enumerate(candidates, start=1):
-        if passages.match(proposed, candidate.evidence.text) >= OVERLAP:
-            supports.append(number)
+    matches = [passages.match(proposed, candidate.evidence.text) for candidate in candidates]
+    supports = [number for number, match in enumerate(matches, start=1) if match >= OVERLAP]
     return Marks(supports=supports, contradicts=[])
 
 

@@ -26,7 +26,7 @@ from typing import TypeAlias, TypeVar
 from longtake._util.cancellation import Stop, stopping
 from longtake.index.film import Film
 from longtake.index.layers import GLIMPSES, Advance
-from longtake.index.text_layers import SpeechLayer, TileOrder
+from longtake.index.text_layers import TileOrder
 from longtake.types import Segment
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def glance(film: Film, seconds: float = SECONDS) -> None:
     read: list[Callable[[], object]] = []
     if speech is not None:
         tiles = speech.missing()
-        hear = [partial(_hear, speech, tiles[number]) for number in spread(len(tiles))]
+        hear = [partial(speech.hear, tiles[number]) for number in spread(len(tiles))]
     if readable is not None:
         moments = film.times.tolist()
         read = [partial(readable.exactly, moments[row]) for row in spread(len(moments))]
@@ -69,10 +69,6 @@ def spread(count: int) -> Iterator[int]:
         if denominator > 4 * count:
             yield from (number for number in range(count) if number not in known)
             return
-
-
-def _hear(layer: SpeechLayer, tile: Segment) -> None:
-    layer.keep(tile, layer.hear(tile))
 
 
 def _until(deadline: float, steps: Sequence[Callable[[], object]]) -> None:

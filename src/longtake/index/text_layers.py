@@ -23,7 +23,7 @@ from longtake.index.layers import Advance, ignore
 from longtake.index.source import IndexedSource
 from longtake.index.store import LayerKey
 from longtake.perception.loader import PerceptionModels
-from longtake.perception.protocols import Heard, SpeechRecognizer, TextReader
+from longtake.perception.protocols import SpeechRecognizer, TextReader
 from longtake.perception.speech import VoiceEncoder
 from longtake.tracing.events import note_once
 from longtake.types import Frame, Line, Segment
@@ -149,15 +149,25 @@ class SpeechLayer:
         tiles = order(self.missing(within))
         count = len(tiles)
         while tiles:
-            tile = tiles.pop(0)
-            self.keep(tile, self.hear(tile))
+            self.hear(tiles.pop(0))
             tiles = order(tiles)
             advance(1 - len(tiles) / count)
 
-    def hear(self, tile: Segment) -> Heard:
-        """Transcribe a tile with its margins; nothing is stored."""
-        stretch = self._stretch(tile)
-        return self._listener.listen(self._sound(stretch), stretch.start)
+    def hear(self, tile: Segment) -> None:
+        """Transcribe and store a tile; call while the folder is ``building``."""
+        begin = max(0.0, tile.start - BEFORE)
+        stretch = Segment(begin, min(self._duration, tile.end + AFTER))
+        heard = self._listener.listen(self._sound(stretch), stretch.start)
+        # the margins of two tiles overlap, so both may contain the same line
+        neighbours = self._text.lines(self.key, stretch)
+        lines = [line for line in heard.lines if line.segment.start in tile]
+        lines = [line for line in lines if not _repeats(line, neighbours)]
+        skipped = [part for part in heard.unsupported if part.segment.start in tile]
+        if skipped:
+            reasons = [Line(part.segment, part.reason) for part in skipped]
+            self._text.add(self.unsupported_key, reasons, [part.segment for part in skipped])
+        # last, since it marks the tile as covered
+        self._text.add(self.key, lines, [tile])
 
     def _sound(self, stretch: Segment) -> NDArray[np.float32]:
         slices = listen(
@@ -191,23 +201,6 @@ class SpeechLayer:
             text = line.text if voice is None else f"Speaker {voice}: {line.text}"
             labelled.append(Line(line.segment, text))
         self._text.add(self.voices_key, labelled, [Segment(0.0, self._duration)])
-
-    def keep(self, tile: Segment, heard: Heard) -> None:
-        """Store the transcript of a tile; call while the folder is ``building``."""
-        # the margins of two tiles overlap, so both may contain the same line
-        neighbours = self._text.lines(self.key, self._stretch(tile))
-        lines = [line for line in heard.lines if line.segment.start in tile]
-        lines = [line for line in lines if not _repeats(line, neighbours)]
-        skipped = [part for part in heard.unsupported if part.segment.start in tile]
-        if skipped:
-            reasons = [Line(part.segment, part.reason) for part in skipped]
-            self._text.add(self.unsupported_key, reasons, [part.segment for part in skipped])
-        # last, since it marks the tile as covered
-        self._text.add(self.key, lines, [tile])
-
-    def _stretch(self, tile: Segment) -> Segment:
-        """A tile with its margins."""
-        return Segment(max(0.0, tile.start - BEFORE), min(self._duration, tile.end + AFTER))
 
 
 def _repeats(line: Line, others: list[Line]) -> bool:

@@ -1,4 +1,4 @@
-"""Sinks: events to a function, a trace in memory, a count of what is used, or lines of text."""
+"""Sinks: pass events to a function, record them, count usage, or print them as lines of text."""
 
 from __future__ import annotations
 
@@ -192,7 +192,9 @@ def _line(event: Event) -> str:
             arguments = ", ".join(_pairs(event.arguments))
             return f"· {event.name}({arguments}) → {event.error or event.result}"
         case FramesSeen():
-            return _frames(event)
+            purpose = f" for {event.purpose}" if event.purpose else ""
+            times = times_in_words([seen.time for seen in event.frames])
+            return f"· looked at {times}{purpose}"
         case ScoresSet():
             return f"· ▕{strip(event.values)}▏ {event.label}"
         case Noted():
@@ -212,11 +214,6 @@ def _call(event: ChatCalled) -> str:
         used = event.usage
         cost = f"{used.tokens_in}+{used.tokens_out} tokens, {used.seconds:.1f} s"
     return f"· {event.prompt or event.model} ({cost}) → {event.reply}"
-
-
-def _frames(event: FramesSeen) -> str:
-    purpose = f" for {event.purpose}" if event.purpose else ""
-    return f"· looked at {times_in_words([seen.time for seen in event.frames])}{purpose}"
 
 
 def times_in_words(times: Sequence[float]) -> str:
