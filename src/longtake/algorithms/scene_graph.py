@@ -3,8 +3,8 @@
 Scenes begin where neighbouring frames differ (section 3.2.1). Edges connect scenes that look alike
 or lie close in time. What is known about a few scenes is diffused to the others; Graph-NMS then
 selects scenes that are relevant and unlike each other (3.2.2, 3.3.3 and appendix C). A scene is a
-half-open range of frame numbers. Frames are unit rows. Graphs are dense matrices: a film of ten
-hours has at most 3,600 scenes, since a scene lasts ten seconds.
+half-open range of frame numbers. Frames are unit rows. Graphs are dense matrices: a scene lasts at
+least ten seconds by default, so a film of ten hours has at most 3,600 scenes.
 """
 
 from __future__ import annotations
