@@ -305,4 +305,4 @@ def test_cuts_stay_when_a_film_is_encoded_anew(tmp_path, store):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_film_without_change_is_one_block(tmp_path, store, seed):
     path = make_scenes(tmp_path / "still.mp4", [60], seed=seed)
-    assert partition(film(path, store)).cuts == ()
+    assert partition(film(path, store), EventPartition()).cuts == ()
