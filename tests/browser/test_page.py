@@ -71,8 +71,16 @@ def test_a_film_is_added_with_progress(page, served, tmp_path):
 def test_indexing_shows_progress_and_ends(page):
     page.get_by_role("button", name="Index now").click()
     page.locator(".layers [role=progressbar]").first.wait_for()
-    page.get_by_role("button", name="Index now").wait_for(state="detached")
+    # so does the list of films, which says what can be searched by then
+    page.get_by_role("link", name="Films").click()
+    card = page.locator(
+        ".film-card", has=page.get_by_role("heading", name="harbour.mp4", exact=True)
+    )
+    card.get_by_text(re.compile(r"indexing: .*\d+ %")).wait_for()
+    card.get_by_text("indexed", exact=True).wait_for()
+    card.click()
     page.get_by_role("heading", name="Indexed").wait_for()
+    assert page.get_by_role("button", name="Index now").count() == 0
     page.locator(".track.blocks").wait_for()
 
 

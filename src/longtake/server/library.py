@@ -73,11 +73,17 @@ class ServedLibrary:
                     break
         return shown
 
-    def known(self) -> int:
-        """How many of the server's files are films of the library; copies count each."""
+    def count(self) -> tuple[int, int]:
+        """How many files of this server the library knows, and how many are fully indexed."""
         listed = {file.id for file in self._catalog.films()}
-        entries = self.library.entries()
-        return len(listed & {film_id(path.resolve()) for each in entries for path in each.paths})
+        known, ready = set(), set()
+        for entry in self.library.entries():
+            # copies of a film are counted separately
+            files = listed & {film_id(path.resolve()) for path in entry.paths}
+            known |= files
+            if entry.complete:
+                ready |= files
+        return len(known), len(ready)
 
     def enter(self, path: Path) -> None:
         """Enter a film that was indexed, so that it can be searched and asked with the others."""

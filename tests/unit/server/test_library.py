@@ -11,8 +11,10 @@ from unit.library.shelf import SETTINGS, add
 from unit.library.shelf import film as make_film
 
 from longtake.config import AnswerSettings
+from longtake.index.layers import ignore
+from longtake.index.tasks import TASKS
 from longtake.lab.footage import LabEncoder
-from longtake.library import Library
+from longtake.library import Adder, Library
 from longtake.perception.loader import PerceptionModels
 from longtake.server.library import Watcher
 
@@ -134,6 +136,23 @@ def test_watched_folders_are_added_as_films_appear(client, state, library, optio
     stopped = client.post("/api/v1/library/watch", json={"on": False}).json()
     assert not stopped["watching"]
     assert stopped["problem"] == ""
+
+
+def test_a_film_is_ready_once_all_of_it_is_indexed(client, library, options):
+    def counts():
+        state = client.get("/api/v1/library").json()
+        return state["films"], state["ready"], state["listed"]
+
+    during = {}
+
+    def on_job(progress):
+        during[progress.part] = counts()
+        return ignore
+
+    Adder(library, on_job=on_job).add(options.films)
+    # found by its subtitles or its pictures, while its words are still being looked for
+    assert during == dict.fromkeys(TASKS, (1, 0, 1))
+    assert counts() == (1, 1, 1)
 
 
 def test_what_ends_the_watching_is_shown(client, state, library, monkeypatch):

@@ -183,7 +183,9 @@ class LibraryState(BaseModel):
     """What the library knows of the films below the server's folders."""
 
     films: int
-    """Files that can be searched and asked."""
+    """Files that can be searched and asked, at least in part."""
+    ready: int
+    """Files whose pictures, speech and on-screen text are all indexed."""
     listed: int
     """Files below the folders."""
     seconds: float
@@ -202,10 +204,11 @@ class LibraryState(BaseModel):
 @library_router.get("/library")
 def library(state: StateParam) -> LibraryState:
     """How many films are known, and what is being indexed."""
-    # two figures: files that are there, and those of them that can be asked
     shown, watcher = state.library.films(), state.watcher
+    known, ready = state.library.count()
     return LibraryState(
-        films=state.library.known(),
+        films=known,
+        ready=ready,
         listed=len(state.catalog.films()),
         seconds=sum(film.duration for film in shown.values()),
         folders=state.catalog.folder_names(),

@@ -4,7 +4,7 @@
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from "../vendor/preact-htm.js";
 import { frameURL, get, signIn, upload } from "./api.js";
 import { bytes, clock } from "./format.js";
-import { Bar, Dialog, Folders, Loading, Trouble, useAsync } from "./parts.js";
+import { Bar, Dialog, Folders, LAYERS, Loading, Trouble, progressOf, useAsync, useRun } from "./parts.js";
 
 // loaded when they are shown: the list of films must not wait for them
 const later = (load, name) => (props) => {
@@ -284,17 +284,24 @@ function FilmCard({ film, doing }) {
   const element = useRef(null);
   const [facts, setFacts] = useState(null);
   const [problem, setProblem] = useState("");
+  const [progress, setProgress] = useState({});
+  const load = () => {
+    setProgress({});
+    get(`/films/${film.id}`).then(setFacts).catch((error) => setProblem(error.message));
+  };
+  useRun(facts && facts.indexing && facts.indexing.run.id, load, setProgress);
   // a film is opened when its card comes into view: a folder may hold thousands
   useEffect(() => {
     const observer = new IntersectionObserver(([entry]) => {
       if (!entry.isIntersecting) return;
       observer.disconnect();
-      get(`/films/${film.id}`).then(setFacts).catch((error) => setProblem(error.message));
+      load();
     });
     observer.observe(element.current);
     return () => observer.disconnect();
   }, [film.id, doing == null]);
-  const done = facts ? facts.layers.filter((layer) => layer.done).length : 0;
+  const now = doing ? { [doing.part]: doing.share } : progress;
+  const done = Object.values(now).find((value) => value < 1);
   return html`
     <li class="film-card" ref=${element}>
       <a href=${`/film/${film.id}`}>
@@ -306,16 +313,28 @@ function FilmCard({ film, doing }) {
         <div class="film-text">
           <h2>${film.name}</h2>
           <p class="muted small">${problem || html`${film.folder && `${film.folder} · `}
-            ${bytes(film.size)}${facts && html` · <${Indexed} done=${done}
-            all=${facts.layers.length} />`}`}</p>
-          ${doing && html`<${Bar} value=${doing.share} label=${`Indexing ${film.name}`} />`}
+            ${bytes(film.size)}${facts && html` · <${Indexed} layers=${facts.layers}
+            progress=${now} />`}`}</p>
+          ${done != null && html`<${Bar} value=${done} label=${`Indexing ${film.name}`} />`}
         </div>
       </a>
     </li>`;
 }
 
-const Indexed = ({ done, all }) => html`<span class=${done === all ? "good" : ""}>
-  ${done === all ? "indexed" : done ? "partly indexed" : "not indexed"}</span>`;
+// what of a film can be searched already, and what is being indexed
+function Indexed({ layers, progress }) {
+  const known = layers.filter(({ name, done }) => done || progress[name] === 1);
+  const part = layers.findIndex(({ name }) => progress[name] < 1);
+  if (part >= 0) {
+    // many films have no subtitles, so they are not named
+    const ready = layers.slice(1, part).filter((layer) => known.includes(layer))
+      .map(({ name }) => LAYERS[name].toLowerCase()).join(", ");
+    const { name } = layers[part];
+    return `indexing: ${ready && `${ready} ready, `}${progressOf(name, progress[name])}`;
+  }
+  if (known.length === layers.length) return html`<span class="good">indexed</span>`;
+  return known.length ? "partly indexed" : "not indexed";
+}
 
 function Locked({ onOpen }) {
   const [token, setToken] = useState("");

@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm
 import { frameURL, get, post, url } from "./api.js";
 import { AskBox } from "./ask.js";
 import { bytes, clock, sourcesOf } from "./format.js";
-import { Bar, Hits, Loading, Trouble, useAsync, useModel, useRun } from "./parts.js";
+import { Bar, Hits, LAYERS, Loading, Trouble, useAsync, useModel, useRun } from "./parts.js";
 import { Screen, usePlayer } from "./player.js";
 import { Timeline, filmRows, runRows } from "./timeline.js";
 import { Transcript } from "./transcript.js";
@@ -163,8 +163,6 @@ function Search({ film, onHits, hits, onSeek, indexed }) {
         ${hit.text && html`<br /><q>${hit.text}</q>`}</span></button>`} />
       ${hits.hits.length === 0 && html`<p class="empty">Nothing fits.</p>`}`}`;
 }
-
-const LAYERS = { subtitles: "Subtitles", frames: "Pictures", speech: "Speech", onscreen: "Text on screen" };
 
 function Layers({ facts, again }) {
   const [job, setJob] = useState(facts.indexing);

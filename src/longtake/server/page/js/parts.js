@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { follow, get, post } from "./api.js";
-import { clock, count, duration, money, plural } from "./format.js";
+import { clock, count, duration, money, plural, share } from "./format.js";
 
 export function useAsync(load, inputs) {
   const [state, setState] = useState({ loading: true });
@@ -118,6 +118,10 @@ export function useRun(id, onEnd, onProgress) {
   }, [id]);
 }
 
+// parts of a film's index
+export const LAYERS = { subtitles: "Subtitles", frames: "Pictures", speech: "Speech", onscreen: "Text on screen" };
+export const progressOf = (part, done) => `${LAYERS[part].toLowerCase()} ${share(done)}`;
+
 const OFTEN = 1000; // milliseconds between looks at what is being indexed
 const SELDOM = 6000;
 
@@ -147,16 +151,16 @@ export function Folders({ onState }) {
   const watch = (on) => post("/library/watch", { on }).then(setState)
     .catch((error) => setProblem(error.message));
   if (!state) return problem && html`<p class="problem" role="alert">${problem}</p>`;
-  const { doing, failed } = state;
+  const { doing, failed, films, ready } = state;
   return html`
     <section class="layers folders" aria-label="Folders" data-busy=${state.busy}>
       <div class="page-head"><h2>Folders</h2>
         <span class="muted small">${state.folders.join(", ")}</span><span class="spacer"></span>
         ${state.watching ? html`<button class="quiet" onClick=${() => watch(false)}>Stop watching</button>`
           : html`<button onClick=${() => watch(true)}>Watch these folders</button>`}</div>
-      <p role="status">${state.films} of ${plural(state.listed, "film")} can be searched and asked
-        ${state.films > 0 && html`<span class="muted"> · ${clock(state.seconds)}</span>`}</p>
-      ${doing ? html`<p class="muted small">${doing.film}: ${doing.part}, ${doing.job} of ${doing.jobs}
+      <p role="status">${ready} of ${plural(state.listed, "film")} can be searched and asked${films > ready
+        && `, ${films - ready} only in part`}${films > 0 && html`<span class="muted"> · ${clock(state.seconds)}</span>`}</p>
+      ${doing ? html`<p class="muted small">${doing.film}: ${progressOf(doing.part, doing.share)}, ${doing.job} of ${doing.jobs}
           ${doing.left != null && ` · about ${duration(doing.left)} left`}</p>
           <${Bar} value=${(doing.job - 1 + doing.share) / doing.jobs} label="Indexing" />`
         : html`<p class="muted small">${IDLE[state.busy ? "busy" : state.watching]}</p>`}
