@@ -68,7 +68,7 @@ export function Watched({ model, version, run, film, cited, about, onCite, onSee
         ${indexing.map(([name, value]) => html`<${Bar} value=${value} label=${name} />`)}</div>`}
       ${status.error && status.state !== "cancelled" && html`<p class="problem" role="alert">
         ${status.error}</p>`}
-      ${film && live && !answer && html`<${Draft} model=${model} onSeek=${onSeek} />`}
+      ${live && !answer && html`<${Draft} model=${model} onSeek=${onSeek} />`}
       <${Answer} answer=${answer} film=${film} run=${model.ended ? run : null} cited=${cited}
         record=${model.ended ? status : {}} disagree=${model.disagree} onCite=${onCite}
         onFollowUp=${onFollowUp}>
@@ -79,7 +79,7 @@ export function Watched({ model, version, run, film, cited, about, onCite, onSee
       <${Meter} usage=${usage} budget=${budget} seconds=${seconds} />
       <div class="trace"><a href=${`/trace/${run}`}>Open in full</a>
         <details open=${wide && live}><summary>Steps</summary>
-        <${Tree} model=${model} version=${version} run=${run} onSeek=${onSeek} live=${live} /></details></div>
+        <${Tree} model=${model} version=${version} run=${run} onSeek=${film && onSeek} live=${live} /></details></div>
     </section>`;
 }
 
@@ -203,7 +203,7 @@ export function Draft({ model, onSeek }) {
     <section class="answer" aria-label="Draft">
       ${model.draft && html`<p class="answer-text muted">${model.draft}</p>
         <p class="note">${model.checking ? "Checking…" : "Draft, not checked yet"}</p>`}
-      ${model.passages.length > 0 && html`<h3>Reading</h3>
+      ${model.passages.length > 0 && html`<h3>Reading ${model.film}</h3>
         <ol class="hits">${model.passages.map((each) => html`<li>
           <button class="hit" onClick=${() => onSeek(each.start)}><span>
             <strong>${clock(each.start)}</strong> <q>${each.text}</q></span></button></li>`)}</ol>`}

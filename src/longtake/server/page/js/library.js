@@ -35,6 +35,12 @@ export function LibraryPage({ run, cited, query, go, about }) {
     const handle = await post("/library/ask", { ...wanted, where });
     go(`/run/${handle.run.id}`);
   };
+  // events name the film that is being read
+  const seek = async (time) => {
+    const films = await get("/library/films");
+    const film = films.find((each) => each.name === model.film);
+    if (film) play(film.id, time, time);
+  };
   const followUp = () => {
     setCarried(followUpOf(model));
     document.getElementById("question").focus();
@@ -52,7 +58,7 @@ export function LibraryPage({ run, cited, query, go, about }) {
       <div class="work">
         <${AskBox} about=${about} carried=${carried} onCarried=${setCarried} onRun=${ask} />
         ${model && html`<${Watched} model=${model} version=${version} run=${run} cited=${cited}
-          about=${about} onCite=${cite} onSeek=${() => {}} onFollowUp=${followUp} />`}
+          about=${about} onCite=${cite} onSeek=${seek} onFollowUp=${followUp} />`}
         <${History} current=${run} refresh=${model && model.ended} />
       </div>
     </main>`;

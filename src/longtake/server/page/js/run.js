@@ -22,6 +22,7 @@ export class RunModel {
     this.draft = "";
     this.checking = false;
     this.passages = [];
+    this.film = ""; // the name of the one that is being read, if several are asked
     this.disagree = new Set(); // texts of lines that contradict one another
     this.failure = null;
     this.started = null;
@@ -113,6 +114,7 @@ const HANDLERS = {
     row(model, event, depth);
   },
   step_began(model, event, depth) {
+    if (event.name === "film") Object.assign(model, { film: event.data.film, draft: "", passages: [] });
     row(model, event, depth);
   },
   step_ended(model, event) {
