@@ -284,7 +284,8 @@ def test_compare_two_runs(person, talk):
         page.get_by_role("region", name="Trace of blind").wait_for()
         page.get_by_role("region", name="Trace of lookup").wait_for()
     one = page.get_by_role("region", name="Trace of lookup")
-    # what both have stands at the same height
+    # steps that both have are at the same height
+    page.locator("[role=treeitem].answered").nth(1).wait_for()
     tops = page.locator("[role=treeitem].answered").evaluate_all(
         "rows => rows.map(row => row.getBoundingClientRect().top)"
     )

@@ -1,7 +1,7 @@
 // A run that is watched: its answer as a document, whose citations seek the player and play; its draft
 // and its steps; and earlier questions.
 
-import { html, useEffect, useState } from "../vendor/preact-htm.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { clipURL, frameURL, get, post, url } from "./api.js";
 import { GetVision } from "./ask.js";
 import { ago, clock, plural, said } from "./format.js";
@@ -23,11 +23,31 @@ export function useWatched(run) {
   return model;
 }
 
+// shows a citation that is clicked, or that the address names, once the answer is there
+export function useCitations(model, { run, cited, ready, go }, show) {
+  const shown = useRef(null);
+  const cite = (number, each, clicked = true) => {
+    shown.current = `${run}/${number}`;
+    show(number, each, clicked);
+    if (clicked) go(`/run/${run}?c=${number}`, { replace: true });
+  };
+  useEffect(() => {
+    const each = model && model.answer && model.answer.evidence[cited];
+    if (each && ready && shown.current !== `${run}/${cited}`) cite(cited, each, false);
+  });
+  return cite;
+}
+
 // what the next question carries: what this one carried, and this one with its answer
-export function followUpOf(model) {
-  const { ask } = model.status;
-  const turn = `Q: ${ask.question}\nA: ${said(model.answer)}`;
-  return ask.carried ? `${ask.carried}\n${turn}` : turn;
+export function useFollowUp(model) {
+  const [carried, setCarried] = useState("");
+  const followUp = () => {
+    const { ask } = model.status;
+    const turn = `Q: ${ask.question}\nA: ${said(model.answer)}`;
+    setCarried(ask.carried ? `${ask.carried}\n${turn}` : turn);
+    document.getElementById("question").focus();
+  };
+  return { carried, setCarried, followUp };
 }
 
 export function Watched({ model, version, run, film, cited, about, onCite, onSeek, onFollowUp, onLook }) {
@@ -197,7 +217,7 @@ function Mark({ number, each, film, onClick }) {
 }
 
 // What a model is reading and writing; the checked answer takes its place.
-export function Draft({ model, onSeek }) {
+function Draft({ model, onSeek }) {
   if (!model.passages.length && !model.draft) return null;
   return html`
     <section class="answer" aria-label="Draft">

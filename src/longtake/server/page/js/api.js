@@ -1,6 +1,6 @@
 // Talking to the server. Every failure becomes a Problem with a message that can be shown.
 
-export class Problem extends Error {
+class Problem extends Error {
   constructor(message, status = 0) {
     super(message);
     this.status = status;
@@ -9,8 +9,8 @@ export class Problem extends Error {
 
 const BASE = "/api/v1";
 
-export async function call(method, path, body) {
-  const options = { method, headers: {} };
+async function call(method, path, body, headers = {}) {
+  const options = { method, headers };
   if (method === "POST") {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body ?? {});
@@ -43,14 +43,8 @@ export const url = (path) => BASE + path;
 export const clipURL = (film, start, end) =>
   url(`/films/${film}/clip?start=${start.toFixed(3)}&end=${end.toFixed(3)}`);
 
-export async function signIn(token) {
-  const response = await fetch(`${BASE}/session`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
-    body: "{}",
-  });
-  if (!response.ok) throw new Problem("That is not the token of this server.", response.status);
-}
+export const signIn = (token) => call("POST", "/session", {}, { Authorization: `Bearer ${token}` })
+  .catch(() => { throw new Problem("That is not the token of this server."); });
 
 // Uploads go through XMLHttpRequest because fetch does not report progress.
 export function upload(file, onProgress) {
@@ -60,13 +54,9 @@ export function upload(file, onProgress) {
     request.setRequestHeader("Content-Type", "application/octet-stream");
     request.upload.onprogress = (event) => onProgress(event.loaded / Math.max(1, event.total));
     request.onerror = () => reject(new Problem("The upload was interrupted."));
+    request.responseType = "json";
     request.onload = () => {
-      let data = null;
-      try {
-        data = JSON.parse(request.responseText);
-      } catch {
-        // the status says enough
-      }
+      const data = request.response;
       if (request.status < 300) resolve(data);
       else reject(new Problem((data && data.detail) || "The upload was refused.", request.status));
     };
@@ -74,13 +64,13 @@ export function upload(file, onProgress) {
   });
 }
 
-export const KINDS = [
+const KINDS = [
   "run_started", "step_began", "step_ended", "chat_called", "tool_called",
   "frames_seen", "scores_set", "noted", "drafted", "answered", "failed",
 ];
 
 // Follow a run; EventSource reconnects by itself and sends the last id it saw.
-export function follow(run, { onEvent, onState, onEnd, onConnection }) {
+export function follow(run, { onState, onEnd, onEvent = () => {}, onConnection = () => {} }) {
   const source = new EventSource(`${BASE}/runs/${run}/events?brief=1`);
   for (const kind of KINDS) {
     source.addEventListener(kind, (message) => onEvent(JSON.parse(message.data)));

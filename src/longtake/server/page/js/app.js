@@ -4,7 +4,8 @@
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from "../vendor/preact-htm.js";
 import { frameURL, get, signIn, upload } from "./api.js";
 import { bytes, clock } from "./format.js";
-import { Bar, Dialog, Folders, LAYERS, Loading, Trouble, progressOf, useAsync, useRun } from "./parts.js";
+import { Bar, Dialog, Folders, LAYERS, Loading, Trouble, progressOf, useAsync,
+  useListener, useRun, useSubmit } from "./parts.js";
 
 // loaded when they are shown: the list of films must not wait for them
 const later = (load, name) => (props) => {
@@ -31,22 +32,14 @@ function place() {
 
 function useAddress() {
   const [now, setNow] = useState(place());
-  useEffect(() => {
-    const onPop = () => setNow(place());
-    // links within the page; others are for the browser, and so is a click with a key
-    const onLink = (event) => {
-      const link = event.target.closest("a[href^='/']:not([download])");
-      if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      go(link.getAttribute("href"));
-    };
-    window.addEventListener("popstate", onPop);
-    window.addEventListener("click", onLink);
-    return () => {
-      window.removeEventListener("popstate", onPop);
-      window.removeEventListener("click", onLink);
-    };
-  }, []);
+  useListener(["popstate"], () => setNow(place()));
+  // links within the page; others are for the browser, and so is a click with a key
+  useListener(["click"], (event) => {
+    const link = event.target.closest("a[href^='/']:not([download])");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    go(link.getAttribute("href"));
+  });
   const go = (address, { replace = false } = {}) => {
     window.history[replace ? "replaceState" : "pushState"](null, "", address);
     setNow(place());
@@ -63,37 +56,24 @@ function App() {
   const about = useAsync(() => get("/about"), [locked]);
   const [failure, reset] = useErrorBoundary();
 
-  useEffect(() => {
-    const onLocked = () => setLocked(true);
-    const onNet = () => setOffline(!navigator.onLine);
-    window.addEventListener("locked", onLocked);
-    window.addEventListener("online", onNet);
-    window.addEventListener("offline", onNet);
-    return () => {
-      window.removeEventListener("locked", onLocked);
-      window.removeEventListener("online", onNet);
-      window.removeEventListener("offline", onNet);
-    };
-  }, []);
-  useEffect(() => {
-    const onKey = (event) => {
-      const field = event.target.closest("input, textarea, select");
-      if (event.key === "Escape" && field) field.blur();
-      if (field || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === "/") focus(event, "[data-search]");
-      else if (event.key === "a") focus(event, "#question");
-      else if (event.key === "?") setHelp(true);
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, []);
+  useListener(["locked"], () => setLocked(true));
+  useListener(["online", "offline"], () => setOffline(!navigator.onLine));
+  useListener(["keydown"], (event) => {
+    const field = event.target.closest("input, textarea, select");
+    if (event.key === "Escape" && field) field.blur();
+    if (field || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") focus(event, "[data-search]");
+    else if (event.key === "a") focus(event, "#question");
+    else if (event.key === "?") setHelp(true);
+  });
 
   let view;
   if (locked) view = html`<${Locked} onOpen=${() => setLocked(false)} />`;
   else if (failure) view = html`<main class="page"><${Trouble} error=${failure} again=${reset} /></main>`;
   else if (about.error) {
     view = html`<main class="page"><${Trouble} error=${about.error} again=${about.again} /></main>`;
-  } else if (!about.data && now.view) { // the list of films does not wait for it
+  } else if (!about.data && now.view) {
+    // the list of films does not wait for it
     view = html`<main class="page"><${Loading} what="Opening…" /></main>`;
   } else view = html`<${View} now=${now} go=${go} about=${about.data && { ...about.data, again: about.again }} />`;
 
@@ -161,36 +141,22 @@ function Watch({ film, run, at, cited, query, go, about }) {
 }
 
 const ALL = "all films";
+// what is drawn on canvas keeps its colours until it is drawn again
+const system = window.matchMedia("(prefers-color-scheme: dark)");
+system.onchange = () => window.dispatchEvent(new Event("theme"));
 
 function Theme() {
   const root = document.documentElement;
-  const [theme, setTheme] = useState(stored("theme"));
+  const [theme, setTheme] = useState(localStorage.getItem("longtake-theme"));
   useEffect(() => {
     if (theme) root.dataset.theme = theme;
     else delete root.dataset.theme;
-    store("theme", theme);
+    localStorage.setItem("longtake-theme", theme || "");
     window.dispatchEvent(new Event("theme"));
   }, [theme]);
-  const dark = theme === "dark"
-    || (!theme && window.matchMedia("(prefers-color-scheme: dark)").matches);
+  const dark = theme ? theme === "dark" : system.matches;
   return html`<button class="quiet icon" onClick=${() => setTheme(dark ? "light" : "dark")}
     aria-label=${dark ? "Light colours" : "Dark colours"}>${dark ? "☀" : "☾"}</button>`;
-}
-
-function stored(name) {
-  try {
-    return window.localStorage.getItem(`longtake-${name}`) || "";
-  } catch {
-    return "";
-  }
-}
-
-function store(name, value) {
-  try {
-    window.localStorage.setItem(`longtake-${name}`, value);
-  } catch {
-    // private windows keep nothing
-  }
 }
 
 const FILM = /\.(mp4|m4v|mov|mkv|webm|avi|mpe?g|ts|wmv|flv|mp3|wav|m4a|ogg)$/i;
@@ -300,8 +266,8 @@ function FilmCard({ film, doing }) {
     observer.observe(element.current);
     return () => observer.disconnect();
   }, [film.id, doing == null]);
-  const now = doing ? { [doing.part]: doing.share } : progress;
-  const done = Object.values(now).find((value) => value < 1);
+  const shares = doing ? { [doing.part]: doing.share } : progress;
+  const share = Object.values(shares).find((value) => value < 1);
   return html`
     <li class="film-card" ref=${element}>
       <a href=${`/film/${film.id}`}>
@@ -314,8 +280,8 @@ function FilmCard({ film, doing }) {
           <h2>${film.name}</h2>
           <p class="muted small">${problem || html`${film.folder && `${film.folder} · `}
             ${bytes(film.size)}${facts && html` · <${Indexed} layers=${facts.layers}
-            progress=${now} />`}`}</p>
-          ${done != null && html`<${Bar} value=${done} label=${`Indexing ${film.name}`} />`}
+            progress=${shares} />`}`}</p>
+          ${share != null && html`<${Bar} value=${share} label=${`Indexing ${film.name}`} />`}
         </div>
       </a>
     </li>`;
@@ -323,37 +289,27 @@ function FilmCard({ film, doing }) {
 
 // what of a film can be searched already, and what is being indexed
 function Indexed({ layers, progress }) {
-  const known = layers.filter(({ name, done }) => done || progress[name] === 1);
-  const part = layers.findIndex(({ name }) => progress[name] < 1);
-  if (part >= 0) {
-    // many films have no subtitles, so they are not named
-    const ready = layers.slice(1, part).filter((layer) => known.includes(layer))
-      .map(({ name }) => LAYERS[name].toLowerCase()).join(", ");
-    const { name } = layers[part];
-    return `indexing: ${ready && `${ready} ready, `}${progressOf(name, progress[name])}`;
+  const now = layers.findIndex(({ name }) => progress[name] < 1);
+  const done = layers.filter((layer) => layer.done || progress[layer.name] === 1);
+  if (now < 0) {
+    return done.length === layers.length ? html`<span class="good">indexed</span>`
+      : done.length ? "partly indexed" : "not indexed";
   }
-  if (known.length === layers.length) return html`<span class="good">indexed</span>`;
-  return known.length ? "partly indexed" : "not indexed";
+  // many films have no subtitles, so the first part is not named
+  const ready = layers.slice(1, now).filter((layer) => done.includes(layer))
+    .map(({ name }) => `${LAYERS[name].toLowerCase()} ready, `);
+  return `indexing: ${ready.join("")}${progressOf(layers[now].name, progress[layers[now].name])}`;
 }
 
 function Locked({ onOpen }) {
   const [token, setToken] = useState("");
-  const [problem, setProblem] = useState("");
-  const submit = async (event) => {
-    event.preventDefault();
-    try {
-      await signIn(token.trim());
-      onOpen();
-    } catch (error) {
-      setProblem(error.message);
-    }
-  };
+  const [submit, busy, problem] = useSubmit(() => signIn(token.trim()).then(onOpen));
   return html`<main class="page"><form class="state locked" onSubmit=${submit}>
     <h1>This page is locked</h1>
     <p>Open the link that <code>longtake serve</code> printed, or enter the server's token.</p>
     <label class="field"><span>Token</span><input type="password" autocomplete="off" value=${token}
       onInput=${(event) => setToken(event.target.value)} /></label>
-    <button class="primary" disabled=${!token.trim()}>Open</button>
+    <button class="primary" disabled=${busy || !token.trim()}>Open</button>
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}</form></main>`;
 }
 

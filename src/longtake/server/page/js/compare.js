@@ -10,7 +10,8 @@ import { ENDED, modelOf } from "./run.js";
 import { Timeline, runRows } from "./timeline.js";
 import { Rows, aligned, useFolded } from "./tree.js";
 
-const POLL = 800; // milliseconds
+// milliseconds between looks at the runs
+const POLL = 800;
 
 export function ComparePage({ group, go }) {
   const [runs, setRuns] = useState(null);
@@ -163,6 +164,6 @@ function Traced({ run, model, ...shown }) {
     <p class="run-head"><${Pill} run=${status} /> <strong>${status.ask.method}</strong>${" "}
       ${answer && said(answer)}</p>
     <${Meter} usage=${usage} seconds=${usage.seconds} />
-    <${Rows} model=${model} run=${run} onSeek=${() => {}} live=${!model.ended} ...${shown} />
+    <${Rows} model=${model} run=${run} live=${!model.ended} ...${shown} />
   </section>`;
 }

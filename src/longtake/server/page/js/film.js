@@ -4,11 +4,11 @@ import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm
 import { frameURL, get, post, url } from "./api.js";
 import { AskBox } from "./ask.js";
 import { bytes, clock, sourcesOf } from "./format.js";
-import { Bar, Hits, LAYERS, Loading, Trouble, useAsync, useModel, useRun } from "./parts.js";
+import { Bar, Hits, LAYERS, Loading, SearchBox, Trouble, useAsync, useModel, useRun } from "./parts.js";
 import { Screen, usePlayer } from "./player.js";
 import { Timeline, filmRows, runRows } from "./timeline.js";
 import { Transcript } from "./transcript.js";
-import { History, Watched, followUpOf, useWatched } from "./answer.js";
+import { History, Watched, useCitations, useFollowUp, useWatched } from "./answer.js";
 
 export function FilmPage({ film, run, cited, at, go, about }) {
   const facts = useAsync(() => get(`/films/${film}`), [film]);
@@ -25,7 +25,6 @@ function Opened({ facts, again, run, cited, at, go, about }) {
   const player = usePlayer(video, film, facts.duration);
   const [hits, setHits] = useState(null);
   const [found, setFound] = useState([]);
-  const [carried, setCarried] = useState("");
   const [given, setGiven] = useState(null);
   const [names, setNames] = useState(null);
   const known = useAsync(() => get(`/films/${film}/timeline`), [film, facts]);
@@ -36,6 +35,7 @@ function Opened({ facts, again, run, cited, at, go, about }) {
   const { chapters, summary, questions } = overview.data || {};
   const model = useWatched(run);
   const version = useModel(model);
+  const { carried, setCarried, followUp } = useFollowUp(model);
 
   useEffect(() => { if (player && at != null) player.seek(at); }, [player]);
   useEffect(() => { document.title = `${facts.name} · longtake`; }, [facts.name]);
@@ -43,21 +43,11 @@ function Opened({ facts, again, run, cited, at, go, about }) {
   useEffect(() => { if (model && model.ended && !indexed) again(); }, [model && model.ended]);
 
   const seek = (time, options) => player && player.seek(time, options);
-  const shownCitation = useRef(null);
-  const cite = (number, each) => {
+  const cite = useCitations(model, { run, cited, ready: player != null, go }, (number, each, clicked) => {
     const { start, end } = each.segment;
-    shownCitation.current = `${run}/${number}`;
     // at least long enough to be seen
-    seek(start, { play: true, until: Math.max(end, start + 1) });
-    go(`/run/${run}?c=${number}`, { replace: true });
-  };
-  // a link to a citation shows it once the answer is there
-  useEffect(() => {
-    const each = model && model.answer && cited != null ? model.answer.evidence[cited] : null;
-    if (!each || !player || shownCitation.current === `${run}/${cited}`) return;
-    shownCitation.current = `${run}/${cited}`;
-    player.seek(each.segment.start);
-  }, [version, cited, player]);
+    seek(start, clicked ? { play: true, until: Math.max(end, start + 1) } : {});
+  });
 
   const rows = useMemo(() => [
     ...filmRows(timeline, chapters, hits, found),
@@ -70,10 +60,6 @@ function Opened({ facts, again, run, cited, at, go, about }) {
   const compare = async (wanted, methods = []) => {
     const group = await post("/compare", { ask: wanted, methods });
     go(`/compare/${group.group}`);
-  };
-  const followUp = () => {
-    setCarried(followUpOf(model));
-    document.getElementById("question").focus();
   };
   const askPart = (start, end) => setGiven({ cursor: 0,
     text: ` between ${clock(start)} and ${clock(Math.ceil(end))}?` });
@@ -131,31 +117,10 @@ function Contents({ chapters = [], summary = [], time, onSeek }) {
 }
 
 function Search({ film, onHits, hits, onSeek, indexed }) {
-  const [text, setText] = useState("");
-  const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
-  const submit = async (event) => {
-    event.preventDefault();
-    if (!text.trim()) return onHits(null);
-    setBusy(true);
-    setProblem("");
-    try {
-      onHits(await get(`/films/${film}/search?q=${encodeURIComponent(text)}`));
-    } catch (error) {
-      setProblem(error.message);
-    }
-    setBusy(false);
-    return undefined;
-  };
+  const look = (text) => get(`/films/${film}/search?q=${encodeURIComponent(text)}`);
   return html`
-    <form class="search" role="search" onSubmit=${submit}>
-      <label class="hidden" for="search">Search in this film</label>
-      <input id="search" type="search" data-search placeholder="Search this film  /" value=${text}
-        onInput=${(event) => setText(event.target.value)} />
-      <button disabled=${busy}>${busy ? "Searching…" : "Search"}</button>
-    </form>
-    ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-    ${!indexed && busy && html`<p class="muted small">The film is being looked through first.</p>`}
+    <${SearchBox} label="Search this film" look=${look} onFound=${onHits}
+      hint=${!indexed && "The film is being looked through first."} />
     ${hits && html`<${Hits} hits=${hits.hits} draw=${(hit) => html`<button class="hit"
       onClick=${() => onSeek(hit.time)}><img loading="lazy" alt="" src=${frameURL(film, hit.time, 160)} />
       <span><strong>${clock(hit.time)}</strong>

@@ -4,33 +4,23 @@ import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { frameURL, get, post } from "./api.js";
 import { AskBox } from "./ask.js";
 import { clock, plural, sourcesOf } from "./format.js";
-import { Folders, Hits, Loading, Trouble, useAsync, useModel } from "./parts.js";
+import { Folders, Hits, Loading, SearchBox, Trouble, useAsync, useModel } from "./parts.js";
 import { Screen, usePlayer } from "./player.js";
-import { History, Watched, followUpOf, useWatched } from "./answer.js";
+import { History, Watched, useCitations, useFollowUp, useWatched } from "./answer.js";
 
 export function LibraryPage({ run, cited, query, go, about }) {
   const [playing, setPlaying] = useState(null);
-  const [carried, setCarried] = useState("");
   const [where, setWhere] = useState("");
   const model = useWatched(run);
   const version = useModel(model);
+  const { carried, setCarried, followUp } = useFollowUp(model);
   useEffect(() => { document.title = "Library · longtake"; }, []);
 
   const play = (film, start, end) => setPlaying({ film, start, until: end - start >= 0.5 ? end : null });
-  const sourceOf = (number) => model && model.status && (model.status.sources || [])[number];
-  const cite = (number, each) => {
-    play(sourceOf(number).film, each.segment.start, each.segment.end);
-    go(`/run/${run}?c=${number}`, { replace: true });
-  };
-  // a link to a citation shows it once the answer is there
-  const linked = useRef(null);
-  useEffect(() => {
-    const each = model && model.ended && model.answer && cited != null
-      ? model.answer.evidence[cited] : null;
-    if (!each || !sourceOf(cited) || linked.current === `${run}/${cited}`) return;
-    linked.current = `${run}/${cited}`;
-    if (!playing) play(sourceOf(cited).film, each.segment.start, each.segment.end);
-  }, [version, cited]);
+  const sources = (model && model.ended && model.status.sources) || [];
+  const cite = useCitations(model, { run, cited, ready: sources[cited], go }, (number, each, clicked) => {
+    if (clicked || !playing) play(sources[number].film, each.segment.start, each.segment.end);
+  });
   const ask = async ({ film, ...wanted }) => {
     const handle = await post("/library/ask", { ...wanted, where });
     go(`/run/${handle.run.id}`);
@@ -40,10 +30,6 @@ export function LibraryPage({ run, cited, query, go, about }) {
     const films = await get("/library/films");
     const film = films.find((each) => each.name === model.film);
     if (film) play(film.id, time, time);
-  };
-  const followUp = () => {
-    setCarried(followUpOf(model));
-    document.getElementById("question").focus();
   };
 
   return html`
@@ -65,41 +51,20 @@ export function LibraryPage({ run, cited, query, go, about }) {
 }
 
 function Search({ query, run, where, onWhere, onPlay, go, children }) {
-  const [text, setText] = useState(query || "");
   const [found, setFound] = useState(null);
-  const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
-  const look = async () => {
-    if (!text.trim()) return setFound(null);
-    setBusy(true);
-    setProblem("");
-    try {
-      const filter = where.trim() ? `&where=${encodeURIComponent(where)}` : "";
-      setFound(await get(`/library/search?q=${encodeURIComponent(text)}${filter}`));
-    } catch (error) {
-      setProblem(error.message);
-    }
-    setBusy(false);
-    return undefined;
-  };
-  useEffect(() => { if (query) look(); }, []);
-  const submit = (event) => {
-    event.preventDefault();
-    look();
+  const look = (text) => {
+    const wanted = `q=${encodeURIComponent(text)}`;
     // beside a run, the address stays that of the run
-    if (text.trim() && !run) go(`/library?q=${encodeURIComponent(text)}`, { replace: true });
+    if (!run) go(`/library?${wanted}`, { replace: true });
+    const filter = where.trim() ? `&where=${encodeURIComponent(where)}` : "";
+    return get(`/library/search?${wanted}${filter}`);
   };
   return html`
-    <form class="search" role="search" onSubmit=${submit}>
-      <label class="hidden" for="search">Search all films</label>
-      <input id="search" type="search" data-search placeholder="Search all films  /" value=${text}
-        onInput=${(event) => setText(event.target.value)} />
+    <${SearchBox} label="Search all films" query=${query || ""} look=${look} onFound=${setFound}>
       <label class="hidden" for="where">Only films for which this holds</label>
       <input id="where" class="where" placeholder="Filter: year>=2025" value=${where}
         spellcheck="false" onInput=${(event) => onWhere(event.target.value)} />
-      <button disabled=${busy}>${busy ? "Searching…" : "Search"}</button>
-    </form>
-    ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+    </${SearchBox}>
     ${children}
     ${found && html`<section class="found" aria-label="Search results">
       <p class="muted small" role="status">${plural(found.searched, "film")} searched</p>

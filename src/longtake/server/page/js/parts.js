@@ -1,6 +1,6 @@
 // Small parts that several views share.
 
-import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { follow, get, post } from "./api.js";
 import { clock, count, duration, money, plural, share } from "./format.js";
 
@@ -15,6 +15,21 @@ export function useAsync(load, inputs) {
     return () => { gone = true; };
   }, [...inputs, attempt]);
   return { ...state, again: () => setAttempt((n) => n + 1) };
+}
+
+export function useListener(names, listener, inputs = []) {
+  useEffect(() => {
+    names.forEach((name) => window.addEventListener(name, listener));
+    return () => names.forEach((name) => window.removeEventListener(name, listener));
+  }, inputs);
+}
+
+export function useSize(element, onSize) {
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(([entry]) => onSize(entry.contentRect));
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, []);
 }
 
 export function useModel(model) {
@@ -105,16 +120,44 @@ export function Hits({ hits, draw, folded = false }) {
     ${list(unsure)}</details>`}`;
 }
 
+// the handler of a form, whether it is at work, and what went wrong
+export function useSubmit(act) {
+  const [{ busy, problem }, setState] = useState({});
+  const submit = async (event) => {
+    if (event) event.preventDefault();
+    setState({ busy: true });
+    try {
+      await act();
+      setState({});
+    } catch (error) {
+      setState({ problem: error.message });
+    }
+  };
+  return [submit, busy, problem];
+}
+
+// A search box; `look` fetches the results, and `children` are further fields.
+export function SearchBox({ label, query = "", look, onFound, hint, children }) {
+  const [text, setText] = useState(query);
+  const [submit, busy, problem] = useSubmit(async () => onFound(text.trim() ? await look(text) : null));
+  useEffect(() => { if (query) submit(); }, []);
+  return html`
+    <form class="search" role="search" onSubmit=${submit}>
+      <label class="hidden" for="search">${label}</label>
+      <input id="search" type="search" data-search placeholder=${`${label}  /`} value=${text}
+        onInput=${(event) => setText(event.target.value)} />
+      ${children}
+      <button disabled=${busy}>${busy ? "Searching…" : "Search"}</button>
+    </form>
+    ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+    ${busy && hint && html`<p class="muted small">${hint}</p>`}`;
+}
+
 // follow a run that is no question: indexing, or a download
 export function useRun(id, onEnd, onProgress) {
   useEffect(() => {
     if (!id) return undefined;
-    return follow(id, {
-      onEvent: () => {},
-      onState: (status) => onProgress(status.progress || {}),
-      onEnd,
-      onConnection: () => {},
-    });
+    return follow(id, { onState: (status) => onProgress(status.progress || {}), onEnd });
   }, [id]);
 }
 
@@ -122,7 +165,8 @@ export function useRun(id, onEnd, onProgress) {
 export const LAYERS = { subtitles: "Subtitles", frames: "Pictures", speech: "Speech", onscreen: "Text on screen" };
 export const progressOf = (part, done) => `${LAYERS[part].toLowerCase()} ${share(done)}`;
 
-const OFTEN = 1000; // milliseconds between looks at what is being indexed
+// milliseconds between looks at what is being indexed
+const OFTEN = 1000;
 const SELDOM = 6000;
 
 const IDLE = {

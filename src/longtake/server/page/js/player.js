@@ -4,8 +4,10 @@
 import { html, useEffect, useState } from "../vendor/preact-htm.js";
 import { get, fileURL, frameURL, url } from "./api.js";
 import { clock } from "./format.js";
+import { useListener } from "./parts.js";
 
-const AHEAD = 40; // seconds that are fetched ahead of the playhead
+// seconds that are fetched ahead of the playhead
+const AHEAD = 40;
 const VIEWER = Math.random().toString(36).slice(2);
 
 export class Player {
@@ -18,7 +20,8 @@ export class Player {
     this.error = "";
     this.mode = "";
     this.wanted = null;
-    this.before = null; // where somebody was who went to see a citation
+    // where somebody was who went to see a citation
+    this.before = null;
     for (const name of ["timeupdate", "play", "pause", "seeked", "loadeddata"]) {
       video.addEventListener(name, () => this.tick());
     }
@@ -209,19 +212,15 @@ export function usePlayer(video, film, duration) {
 }
 
 function useKeys(player) {
-  useEffect(() => {
-    const onKey = (event) => {
-      const typing = event.target.closest("input, textarea, select, [role=tree], [role=slider]");
-      if (!player || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-      // a focused button keeps its own space bar
-      if (event.key === " " && !event.target.closest("button, a, video, summary")) player.toggle();
-      else if (event.key === "ArrowLeft") player.seek(player.time - (event.shiftKey ? 0.1 : 5));
-      else if (event.key === "ArrowRight") player.seek(player.time + (event.shiftKey ? 0.1 : 5));
-      else return;
-      event.preventDefault();
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
+  useListener(["keydown"], (event) => {
+    const typing = event.target.closest("input, textarea, select, [role=tree], [role=slider]");
+    if (!player || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    // a focused button keeps its own space bar
+    if (event.key === " " && !event.target.closest("button, a, video, summary")) player.toggle();
+    else if (event.key === "ArrowLeft") player.seek(player.time - (event.shiftKey ? 0.1 : 5));
+    else if (event.key === "ArrowRight") player.seek(player.time + (event.shiftKey ? 0.1 : 5));
+    else return;
+    event.preventDefault();
   }, [player]);
 }
 

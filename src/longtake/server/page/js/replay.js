@@ -68,7 +68,7 @@ function Replayed({ trace }) {
       rows=${rows} onSeek=${() => {}} />
     <div class="replay-grid">
       <div><${Tree} model=${model} version=${at} run=${null} pictures=${trace.pictures}
-        onSeek=${() => {}} live=${playing} /></div>
+        live=${playing} /></div>
       <div><${Meter} usage=${model.usage} seconds=${last ? last.time : 0} />
         <${Answer} answer=${model.answer} film=${null} />
         ${looks.length > 0 && html`<h3>Latest frames</h3><${Thumbs} frames=${looks}

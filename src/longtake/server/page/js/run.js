@@ -22,8 +22,10 @@ export class RunModel {
     this.draft = "";
     this.checking = false;
     this.passages = [];
-    this.film = ""; // the name of the one that is being read, if several are asked
-    this.disagree = new Set(); // texts of lines that contradict one another
+    // the name of the one that is being read, if several are asked
+    this.film = "";
+    // texts of lines that contradict one another
+    this.disagree = new Set();
     this.failure = null;
     this.started = null;
     this.status = null;

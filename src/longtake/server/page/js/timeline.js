@@ -2,11 +2,12 @@
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { clock } from "./format.js";
+import { useListener, useSize } from "./parts.js";
 
-export const AGENT_COLOURS = ["#3e63dd", "#e5484d", "#30a46c", "#f76b15", "#8e4ec6", "#12a594",
+const AGENT_COLOURS = ["#3e63dd", "#e5484d", "#30a46c", "#f76b15", "#8e4ec6", "#12a594",
   "#d6409f", "#978365"];
 const STEPS = [0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200];
-const MOST_STRIPS = 6;
+const MAX_STRIPS = 6;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -18,30 +19,23 @@ export function Timeline({ duration, time, rows, onSeek }) {
   const [theme, setTheme] = useState(0);
   useEffect(() => setView({ start: 0, end: duration }), [duration]);
   // canvas keeps the colours it was drawn with
-  useEffect(() => {
-    const redraw = () => setTheme((n) => n + 1);
-    const system = window.matchMedia("(prefers-color-scheme: dark)");
-    system.addEventListener("change", redraw);
-    window.addEventListener("theme", redraw);
-    return () => {
-      system.removeEventListener("change", redraw);
-      window.removeEventListener("theme", redraw);
-    };
-  }, []);
+  useListener(["theme"], () => setTheme((n) => n + 1));
 
+  const within = (start, span) => {
+    const first = Math.min(Math.max(0, start), duration - span);
+    return { start: first, end: first + span };
+  };
   const zoom = (factor, centre) => setView((now) => {
     const span = Math.min(duration, Math.max(1, (now.end - now.start) * factor));
     const share = (centre - now.start) / (now.end - now.start || 1);
-    const start = Math.min(Math.max(0, centre - share * span), duration - span);
-    return { start, end: start + span };
+    return within(centre - share * span, span);
   });
   // around the playhead if it can be seen, else around the middle
   const centre = () => (time != null && time >= view.start && time <= view.end
     ? time : (view.start + view.end) / 2);
   const shift = (by) => setView((now) => {
     const span = now.end - now.start;
-    const start = Math.min(Math.max(0, now.start + by * span), duration - span);
-    return { start, end: start + span };
+    return within(now.start + by * span, span);
   });
 
   // wheel listeners of frameworks are passive, and this one must prevent scrolling
@@ -71,7 +65,7 @@ export function Timeline({ duration, time, rows, onSeek }) {
     else if (event.key === "-") zoom(2, centre());
   };
   const strips = rows.filter((row) => row.kind === "heat");
-  const hidden = all ? 0 : Math.max(0, strips.length - MOST_STRIPS);
+  const hidden = all ? 0 : Math.max(0, strips.length - MAX_STRIPS);
   const skipped = new Set(strips.slice(0, hidden));
   const shown = rows.filter((row) => !skipped.has(row));
   const span = view.end - view.start;
@@ -82,7 +76,7 @@ export function Timeline({ duration, time, rows, onSeek }) {
       <div class="timeline-tools">
         <span class="muted">${clock(view.start)} – ${clock(view.end)}</span>
         <span class="spacer"></span>
-        ${strips.length > MOST_STRIPS && html`<button class="quiet" onClick=${() => setAll(!all)}>
+        ${strips.length > MAX_STRIPS && html`<button class="quiet" onClick=${() => setAll(!all)}>
           ${all ? "Fewer strips" : `All ${strips.length} strips`}</button>`}
         <button class="quiet icon" aria-label="Zoom out" disabled=${span >= duration}
           onClick=${() => zoom(2, centre())}>−</button>
@@ -138,11 +132,7 @@ function textAt(row, time, slack) {
 function Track({ row, view, version, theme, onSeek }) {
   const canvas = useRef(null);
   const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(entry.contentRect.width));
-    observer.observe(canvas.current);
-    return () => observer.disconnect();
-  }, []);
+  useSize(canvas, (size) => setWidth(size.width));
   useLayoutEffect(() => {
     if (width) draw(canvas.current, row, view, width);
   }, [row, version, view, width, theme]);

@@ -3,9 +3,12 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 import { clipURL, post } from "./api.js";
 import { clock, plural } from "./format.js";
+import { useListener, useSubmit } from "./parts.js";
 
-const CHUNK = 40; // lines that are drawn together; far from the view they are empty boxes
-const HEIGHT = 30; // pixels of a line until it was measured
+// lines that are drawn together; far from the view they are empty boxes
+const CHUNK = 40;
+// pixels of a line until it was measured
+const HEIGHT = 30;
 
 const KINDS = [["speech", "said"], ["onscreen", "on screen"], ["unclear", "unclear"]];
 
@@ -87,12 +90,7 @@ export function Transcript({ film, timeline, player, evidence = [], onSeek, onAs
     if (numbers.length) setPart({ from: numbers[0], to: numbers[numbers.length - 1] });
   };
   // it may end outside
-  useEffect(() => {
-    const ends = ["mouseup", "touchend"];
-    const listen = () => box.current && select();
-    ends.forEach((name) => document.addEventListener(name, listen));
-    return () => ends.forEach((name) => document.removeEventListener(name, listen));
-  }, []);
+  useListener(["mouseup", "touchend"], () => box.current && select());
   const clear = () => {
     window.getSelection().removeAllRanges();
     setPart(null);
@@ -208,7 +206,10 @@ function marked(text, wanted) {
 
 function Speaker({ name, film, onNames }) {
   const [given, setGiven] = useState(null);
-  const [problem, setProblem] = useState("");
+  const [save, , problem] = useSubmit(async () => {
+    onNames(await post(`/films/${film}/speakers`, { speaker: name, name: given }));
+    setGiven(null);
+  });
   const stop = (event) => event.stopPropagation();
   if (given == null) {
     return html`<button class="quiet speaker" title="Correct this name" onClick=${(event) => {
@@ -216,15 +217,6 @@ function Speaker({ name, film, onNames }) {
       setGiven(name);
     }}>${name}</button>`;
   }
-  const save = async (event) => {
-    event.preventDefault();
-    try {
-      onNames(await post(`/films/${film}/speakers`, { speaker: name, name: given }));
-      setGiven(null);
-    } catch (error) {
-      setProblem(error.message);
-    }
-  };
   return html`<form class="rename" onSubmit=${save} onClick=${stop}>
     <label class="hidden" for="speaker">Name of this speaker</label>
     <input id="speaker" value=${given} onInput=${(event) => setGiven(event.target.value)} />

@@ -1,13 +1,15 @@
 // The live tree of a run: steps, messages, tool calls and frames. Only visible rows are drawn.
 
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useState }
-  from "../vendor/preact-htm.js";
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 import { get, pictureURL } from "./api.js";
 import { clock, count, duration, said, words } from "./format.js";
+import { useSize } from "./parts.js";
 
 const ROW = 30;
-const MARGIN = 8; // rows drawn above and below
-const STEP = 8; // rows that are scrolled past before others are drawn: most frames draw none
+// rows drawn above and below
+const MARGIN = 8;
+// rows that are scrolled past before others are drawn: most frames draw none
+const STEP = 8;
 
 export const Tree = (props) => html`<${Rows} ...${props} ...${useFolded(props.model, props.version)} />`;
 
@@ -66,11 +68,7 @@ export function Rows({ model, run, onSeek, pictures, live, rows, closed, setClos
     return () => beside.delete(list);
   }, [beside]);
 
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setHeight(entry.contentRect.height));
-    observer.observe(box.current);
-    return () => observer.disconnect();
-  }, []);
+  useSize(box, (size) => setHeight(size.height));
   // follow the end while the run goes on, until somebody scrolls up
   useEffect(() => {
     if (live && pinned && box.current) box.current.scrollTop = box.current.scrollHeight;
@@ -95,12 +93,11 @@ export function Rows({ model, run, onSeek, pictures, live, rows, closed, setClos
   const at = useMemo(() => (chosen == null ? -1 : rows.findIndex((each) => each && each.id === chosen)),
     [rows, rows.length, chosen]);
   const onKey = (event) => {
-    const moves = { ArrowDown: at + 1, ArrowUp: at - 1 };
-    if (event.key in moves && rows.length) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && rows.length) {
       event.preventDefault();
       event.stopPropagation();
-      const step = Math.sign(moves[event.key] - at);
-      let next = moves[event.key];
+      let next = at + step;
       while (next > 0 && next < rows.length - 1 && !rows[next]) next += step;
       next = Math.min(rows.length - 1, Math.max(0, next));
       if (!rows[next]) return;
