@@ -15,6 +15,8 @@ from longtake.server.journal import Ask
 from longtake.server.routes.runs import EventStream
 from longtake.server.security import AccessKeys
 
+HTTP = {"type": "http"}
+
 
 @pytest.fixture
 def asked(client, ask):
@@ -73,7 +75,7 @@ def test_a_viewer_who_leaves_ends_the_stream_and_not_the_run(state):
                 left.set()
 
         before = asyncio.all_tasks()
-        await asyncio.wait_for(EventStream(state, run.record)({}, receive, send), timeout=60)
+        await asyncio.wait_for(EventStream(state, run.record)(HTTP, receive, send), timeout=60)
         assert asyncio.all_tasks() == before
 
     asyncio.run(watch())
@@ -96,7 +98,7 @@ def test_the_first_event_of_every_viewer_comes_before_the_second_of_any(state):
             if message.get("body"):
                 sent.append(viewer)
 
-        await EventStream(state, record)({}, never, send)
+        await EventStream(state, record)(HTTP, never, send)
 
     async def watch_all():
         async with asyncio.timeout(60):

@@ -1,13 +1,12 @@
 """Runs: start, compare, estimate, list, cancel, export, and watch their events.
 
-The events are streamed. Viewers come in crowds: the tabs that reconnect after a restart do so
-within milliseconds. All of them are answered by one loop, so what counts is the work until the
-first event of the last one:
+The events are streamed. After a restart, many tabs reconnect within milliseconds, and one event
+loop answers all of them. So the work until the last viewer's first event is kept small:
 
-- :class:`EventStreams` answers ordinary requests for events ahead of routing, validation and the
-  layers around them, which cost more than the first event itself;
-- :class:`EventStream` sends the first event at once, and goes on only when everybody else who is
-  waiting has had theirs.
+- :class:`EventStreams` answers ordinary requests for events before routing and validation, which
+  cost more than the first event itself;
+- :class:`EventStream` sends the first event at once, and yields to the other viewers before the
+  second one.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from longtake.runner.estimate import Estimate, estimate_all
 from longtake.runner.rendering import EDITED, RenderedAnswer, as_html, as_markdown, shown_stretch
 from longtake.server import events
 from longtake.server.engine import question_of
-from longtake.server.films import NoSuchFilm, jpeg_at
+from longtake.server.films import NoSuchFilm, frame_at, jpeg
 from longtake.server.journal import Ask, RunRecord, new_id
 from longtake.server.runs import ServerRun
 from longtake.server.state import ServerState, StateParam
@@ -46,7 +45,7 @@ _ADDRESS = re.compile(r"/api/v1/runs/([^/]+)/events")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-class EventStream(Response):
+class EventStream(StreamingResponse):
     """A run's events, from the trace while it grows, until the run ends or the viewer leaves."""
 
     media_type = "text/event-stream"
@@ -54,38 +53,17 @@ class EventStream(Response):
     def __init__(
         self, state: ServerState, record: RunRecord, *, brief: bool = False, after: int = 0
     ) -> None:
-        self.status_code, self.background = 200, None
-        self.init_headers(_HEADERS)
+        super().__init__(self._pieces(), headers=_HEADERS)
         self._state, self._record, self._brief, self._after = state, record, brief, after
         self._live = state.pool.get(record.id)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        """Send the first event, then the others in turn with other viewers."""
-        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-        await send(start)
-        status = self._status()
-        # what was asked does not change, and what it carries may be long: only the first has it
+    async def _pieces(self) -> AsyncGenerator[bytes, None]:
+        last = self._status()
+        # only the first state has the question, which does not change and may carry a long text
         ask = self._record.ask.model_dump(mode="json")
-        await _send_piece(send, events.sse("state", _json({**status, "ask": ask})))
-        sending = asyncio.ensure_future(self._send_rest(send, status))
-        leaving = asyncio.ensure_future(events.disconnected(receive))
-        try:
-            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            leaving.cancel()
-            # done unless the viewer left; waited for, so that the trace is closed
-            sending.cancel()
-            await asyncio.wait((sending, leaving))
-        if not sending.cancelled():
-            sending.result()
-
-    async def _send_rest(self, send: Send, status: dict[str, Any]) -> None:
-        async with aclosing(self._pieces(status)) as pieces:
-            async for piece in pieces:
-                await _send_piece(send, piece)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _pieces(self, last: dict[str, Any]) -> AsyncGenerator[bytes, None]:
+        yield events.sse("state", _json({**last, "ask": ask}))
+        # other viewers get their first event before this one gets the second
+        await asyncio.sleep(0)
         async with aclosing(self._batches()) as batches:
             async for batch in batches:
                 pieces = []
@@ -95,7 +73,7 @@ class EventStream(Response):
                 now = self._status()
                 if now != last:
                     pieces.append(events.sse("state", _json(now)))
-                # a comment, so that neither end takes the connection for dead
+                # otherwise a comment, which keeps the connection alive
                 yield b"".join(pieces) or b": \n\n"
                 last = now
         final = self._state.journal.read(self._record.id) or self._record
@@ -114,10 +92,6 @@ class EventStream(Response):
         return {**status, "position": live.position, "progress": dict(live.progress)}
 
 
-async def _send_piece(send: Send, piece: bytes) -> None:
-    await send({"type": "http.response.body", "body": piece, "more_body": True})
-
-
 def _json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -134,10 +108,10 @@ def read_number(text: str) -> int | None:
 
 
 class EventStreams:
-    """ASGI middleware that answers requests for events; all others go on to the application.
+    """ASGI middleware that answers requests for events and passes on all others.
 
-    So do those for runs that do not exist or with parameters that make no sense: the route of the
-    same address refuses them, and describes them in the OpenAPI document.
+    It also passes on requests for unknown runs or with invalid parameters: the route with the same
+    address refuses them. That route is also described in the OpenAPI document.
     """
 
     def __init__(self, app: ASGIApp, state: ServerState) -> None:
@@ -173,7 +147,7 @@ def _stream_parameters(query: Mapping[str, str]) -> tuple[bool, int] | None:
 router = APIRouter(tags=["runs"])
 
 FOREVER = "private, max-age=31536000, immutable"
-"""Cache-Control of what is named by its content."""
+"""Cache-Control of files that are named by a hash of their content."""
 
 
 class Comparison(BaseModel):
@@ -219,7 +193,7 @@ def compare(comparison: Comparison, state: StateParam) -> RunHandles:
     """Ask several methods the same question; earlier replies are not reused."""
     group = new_id()
     names = comparison.methods or tuple(registry.methods.names())
-    # stored replies would make the second method look faster
+    # with stored replies, the second method would look faster
     asks = [comparison.ask.model_copy(update={"method": name, "fresh": True}) for name in names]
     runs = state.pool.start_all(asks, group=group)
     return RunHandles(runs=[handle(run) for run in runs], group=group)
@@ -232,7 +206,7 @@ def estimate(comparison: Comparison, state: StateParam) -> list[Estimate]:
     names = comparison.methods or (ask.method,)
     for name in names:
         state.pool.check(ask.model_copy(update={"method": name}))
-    # the page asks while a question is written: a model of this machine can be loaded meanwhile
+    # the page asks for this while a question is typed: a local model can be loaded meanwhile
     state.pool.warm_up(ask)
     # the bounds of a method depend on the length of the film
     film = state.catalog.open(ask.film)
@@ -342,10 +316,10 @@ def _with_pictures(state: ServerState, run: str) -> Iterator[bytes]:
 
 @router.get("/runs/{run}/export.{ending}")
 def export_answer(run: str, ending: str, state: StateParam, request: Request) -> Response:
-    """An answer to take away.
+    """An answer as a file.
 
-    It is a self-contained HTML file, Markdown with links to times, or its citations: as subtitles,
-    as a list for an editor (EDL, OpenTimelineIO), or joined as one film.
+    As self-contained HTML or Markdown with links to times; or only its citations, as subtitles, as
+    an edit list (EDL, OpenTimelineIO) or joined as one film.
     """
     record = state.record(run)
     if record.kind in ("index", "pull"):
@@ -360,14 +334,14 @@ def export_answer(run: str, ending: str, state: StateParam, request: Request) ->
             film = state.catalog.open(_film_of(record, place))
         except NoSuchFilm:
             return b""  # the answer outlives its films
-        return jpeg_at(film, time, 480)
+        return jpeg(frame_at(film, time, 480))
 
     if ending == "md":
         text, kind = as_markdown(rendered, link), "text/markdown"
     elif ending == "html":
         text, kind = as_html(rendered, picture, link), "text/html"
     elif ending in EDITED:
-        # of several films, a usual rate
+        # for several films, a common rate
         fps = 0.0 if record.sources else state.catalog.open(record.ask.film).video.info.fps
         text, kind = EDITED[ending](rendered, fps or 25.0), "text/plain"
     elif ending == "mp4":
@@ -379,16 +353,16 @@ def export_answer(run: str, ending: str, state: StateParam, request: Request) ->
 
 
 def _attached(content: str | bytes, kind: str, name: str) -> Response:
-    # never shown at our own address, where it would be a page of ours
+    # as a download: shown in the browser, it would be a page of this server
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=kind, headers=headers)
 
 
 def _reel(state: ServerState, record: RunRecord) -> list[tuple[Video, Segment]]:
-    """What an answer cites, film by film and in the order of each; at most ten minutes."""
+    """The cited segments, film by film in the order of time; at most ten minutes."""
     cited: dict[str, list[Segment]] = {}
-    for place, each in enumerate(record.answer.evidence if record.answer else ()):
-        cited.setdefault(_film_of(record, place), []).append(shown_stretch(each))
+    for place, evidence in enumerate(record.answer.evidence if record.answer else ()):
+        cited.setdefault(_film_of(record, place), []).append(shown_stretch(evidence))
     parts = [
         (state.catalog.open(film).video, stretch)
         for film, stretches in cited.items()
