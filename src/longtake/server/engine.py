@@ -1,8 +1,8 @@
-"""The work of a run: answer a question or index a film, here or in a process of its own.
+"""The work of a run: answer a question or index a film, here or in another process.
 
-The pool of runs gives each :class:`Job` to a :class:`JobWorker`, which does it in the thread that
-asks, or to an :class:`Engine`, which has a worker in another process do it, so that the server
-answers while films are decoded. Both may be called from several threads at once.
+The pool of runs gives each :class:`Job` to a :class:`JobWorker`, which does it in the calling
+thread, or to an :class:`Engine`, which passes it to a worker in another process, so that the server
+responds while films are decoded. Both may be called from several threads at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from longtake._util.process_pool import start_service
 from longtake.agents.overview import make_overview
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, LongtakeError, RunError
-from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
 from longtake.llm.catalog import Download
@@ -77,25 +76,25 @@ class EngineLost(RunError):
 
 
 class Crash(Exception):
-    """A bug in a run, with what users are told of it; the note holds the traceback."""
+    """A bug in a run, with a message for users; the note holds the traceback."""
+
+
+Progress: TypeAlias = tuple[str, float]
+"""A part of the work, and how much of it is done, 0 to 1."""
 
 
 class JobListener(Protocol):
-    """Receives job progress, and may end the job."""
+    """Receives reports about a job, and may end it."""
 
     stop: Stop
 
-    def news(self) -> None:
-        """An event was written to the trace."""
-        ...
-
-    def advanced(self, part: str, share: float) -> None:
-        """Some of one part of the work is done."""
+    def report(self, progress: Progress | None = None) -> None:
+        """Some of the work is done, or an event was written to the trace."""
         ...
 
 
 class JobWorker:
-    """Does jobs in the thread that asks for them."""
+    """Does jobs in the calling thread."""
 
     def __init__(
         self, options: ServeOptions, catalog: ServedFilms, journal: Journal, library: ServedLibrary
@@ -105,24 +104,25 @@ class JobWorker:
         self._otel = _otel_sinks(options.otlp) if options.otlp else None
 
     def warm_up(self, ask: Ask | None = None) -> None:
-        """Do nothing: what jobs need is loaded by the first of them."""
+        """Do nothing: the first job loads what it needs."""
 
     def load(self, ask: Ask, stop: Stop) -> None:
-        """Load the model that would read for an ask, if it runs in this process.
+        """Load the model for an ask in advance, if it runs in this process.
 
-        The film's search is loaded first, and the model reads its prompt, up to its first word.
+        The question is asked until the model writes its first word: by then the film's search is
+        loaded, and the model has read the beginning of its prompt.
         """
         session = open_session(self._options, ask, BudgetSettings())
-        # what other methods do before their first call takes longer than a question to write
+        # other methods work longer before their first call than it takes to type a question
         if session.reads_here and registry.methods.get(ask.method).roles == ("llm",):
             footage = self._catalog.footage(ask.film)
             if footage.indexed:
-                with session.under_way(_FirstWord(stop)):
+                with session.under_way(_StopAtFirstWord(stop)):
                     session.answer(ask.method, footage, question_of(ask), stop=stop)
         session.load_reader()
 
     def do(self, job: Job, listener: JobListener) -> Outcome:
-        """Do a job; what goes wrong is part of the outcome."""
+        """Do a job; an error is part of the outcome."""
         meter = Meter()
         try:
             outcome = self._outcome(job, listener, meter)
@@ -145,7 +145,7 @@ class JobWorker:
             if isinstance(footage, Film):
                 _index(footage, listener)
                 self._library.enter(footage.path)
-                # kept with the film, so that whoever opens it need not wait
+                # stored now, so that nobody waits for it when the film is opened
                 if any(footage.known_lines()):
                     make_overview(footage)
             return Outcome()
@@ -154,24 +154,14 @@ class JobWorker:
             footage.pictures.build(
                 footage.pictures.layers(), _progress_callback(listener, "frames")
             )
-        if job.kind == "extract":
-            return self._extract(job, footage, listener, meter)
-        return self._answer(job, footage, listener, meter)
-
-    def _extract(self, job: Job, footage: Footage, listener: JobListener, meter: Meter) -> Outcome:
-        """Extract a table from a film."""
+        method, stop = job.ask.method, listener.stop
         session = open_session(self._options, job.ask, job.budget)
-        schema = read_schema(json.loads(job.ask.question))
         with session.under_way(*self._sinks(job, listener, meter)):
-            table = extract(footage, schema, session, job.ask.method, stop=listener.stop)
-        return Outcome(table.result)
-
-    def _answer(self, job: Job, footage: Footage, listener: JobListener, meter: Meter) -> Outcome:
-        """Ask a film."""
-        session = open_session(self._options, job.ask, job.budget)
-        question = question_of(job.ask)
-        with session.under_way(*self._sinks(job, listener, meter)):
-            result = session.answer(job.ask.method, footage, question, stop=listener.stop)
+            if job.kind == "extract":
+                # the schema of the table is the question
+                schema = read_schema(json.loads(job.ask.question))
+                return Outcome(extract(footage, schema, session, method, stop=stop).result)
+            result = session.answer(method, footage, question_of(job.ask), stop=stop)
         missing = unseen(footage, meter.moments) if isinstance(footage, Film) else ()
         return Outcome(result, unseen=tuple(missing), calibrated=CALIBRATED in meter.notes)
 
@@ -198,24 +188,24 @@ class JobWorker:
         return Outcome(result, sources=sources, scope=scope)
 
     def _sinks(self, job: Job, listener: JobListener, meter: Meter) -> list[Sink]:
-        # the trace comes first: a viewer who is told of an event must find it there
+        # the trace comes first: viewers who are notified read the event there
         trace = JsonlSink(self._journal.trace(job.id), pictures=False, drafts=True)
-        sinks: list[Sink] = [trace, PictureSink(self._journal), meter, _ListenerSink(listener)]
+        sinks: list[Sink] = [trace, PictureSink(self._journal), meter, _NotifyingSink(listener)]
         if self._otel is not None:
             sinks.append(self._otel())
         return sinks
 
 
 def _otel_sinks(endpoint: str) -> Callable[[], Sink]:
-    """Makes a sink per run; all of them send to one collector."""
+    """A factory of sinks, one per run, that send to the same collector."""
     from longtake.tracing.otel import OtelSink, collector_tracer
 
     tracer = collector_tracer(endpoint)
     return lambda: OtelSink(tracer)
 
 
-class _ListenerSink(Sink):
-    """A sink that says when an event was written."""
+class _NotifyingSink(Sink):
+    """Notifies the listener of a job of every event."""
 
     drafts = True
 
@@ -223,12 +213,12 @@ class _ListenerSink(Sink):
         self._listener = listener
 
     def handle(self, event: Event) -> None:  # noqa: ARG002 - it is read from the trace
-        """Tell the listener."""
-        self._listener.news()
+        """Notify the listener."""
+        self._listener.report()
 
 
-class _FirstWord(Sink):
-    """A sink that ends the work at the first word of a reply."""
+class _StopAtFirstWord(Sink):
+    """Ends the work at the first word of a reply."""
 
     drafts = True
 
@@ -236,7 +226,7 @@ class _FirstWord(Sink):
         self._stop = stop
 
     def handle(self, event: Event) -> None:
-        """End the work if the event shows a reply."""
+        """End the work if the event holds a reply or its beginning."""
         if isinstance(event, Drafted | ChatCalled):
             self._stop.set()
 
@@ -252,7 +242,7 @@ def _progress_callback(listener: JobListener, part: str) -> Callable[[float], No
         # every percent is reported, not every frame
         if share >= 1.0 or share - reported >= 0.01:
             reported = share
-            listener.advanced(part, round(share, 4))
+            listener.report((part, round(share, 4)))
 
     return advance
 
@@ -260,14 +250,14 @@ def _progress_callback(listener: JobListener, part: str) -> Callable[[float], No
 def open_session(options: ServeOptions, ask: Ask, budget: BudgetSettings) -> Session:
     """The session for an ask, with the server's settings."""
     settings = replace(options.settings, budget=budget)
-    # an ask that names models names all of them
+    # the models of an ask replace those of the server
     models = ask.models or options.models
     assignment = ModelAssignment(models, replies=not ask.fresh).by_default(settings)
     return Session(settings, assignment, ask.seed)
 
 
 def limits_of(options: ServeOptions, ask: Ask) -> BudgetSettings:
-    """The limits of an ask; those of the server cannot be raised."""
+    """The limits of an ask, none of them above the server's."""
     limits = {}
     for name in BudgetSettings.__dataclass_fields__:
         both = (getattr(ask.budget, name), getattr(options.settings.budget, name))
@@ -276,7 +266,7 @@ def limits_of(options: ServeOptions, ask: Ask) -> BudgetSettings:
 
 
 def question_of(ask: Ask) -> Question:
-    """The question as the method is asked it, with what it refers to."""
+    """The question for the method, with the conversation that it continues."""
     try:
         return Question(with_carried(ask.question, ask.carried), ask.options, ask.kind)
     except ValueError as error:
@@ -293,11 +283,11 @@ def _index(film: Film, listener: JobListener) -> None:
         advance(1.0)
 
 
-News: TypeAlias = "tuple[str, float] | Outcome | None"
+Report: TypeAlias = Progress | Outcome | None
 
 
 class Engine:
-    """Does jobs in a process of its own; this is the server's side of it."""
+    """Does jobs in another process; this is the server's side."""
 
     def __init__(self, options: ServeOptions) -> None:
         self._options = options
@@ -307,7 +297,7 @@ class Engine:
         self._service: Any = None
 
     def warm_up(self, ask: Ask | None = None) -> None:
-        """Start the process, and load the model for an ask; the server does not wait for it."""
+        """Start the process, and load the model for an ask, without waiting for either."""
 
         def start() -> None:
             service = self._running()
@@ -323,18 +313,21 @@ class Engine:
         service = self._running()
         if service is None:
             return Outcome(error=_lost())
+
+        def cancel() -> None:
+            # if the process is gone, there is nothing left to cancel
+            with suppress(EOFError, OSError):
+                service.cancel(job.id)
+
         try:
-            # returns at once; what the job reports is fetched below
+            # returns at once; the reports of the job are fetched below
             service.begin(job)
-            with listener.stop.then(lambda: _cancel(service, job.id)):
+            with listener.stop.then(cancel):
                 while True:
-                    for news in service.news(job.id):
-                        if isinstance(news, Outcome):
-                            return news
-                        if news is None:
-                            listener.news()
-                        else:
-                            listener.advanced(*news)
+                    for report in service.reports(job.id):
+                        if isinstance(report, Outcome):
+                            return report
+                        listener.report(report)
         except (EOFError, OSError):
             self._forget(service)
             return Outcome(error=_lost())
@@ -351,14 +344,14 @@ class Engine:
             manager.shutdown()
 
     def _running(self) -> Any:
-        """The service, whose process is started if need be; ``None`` after the end."""
+        """The service, whose process is started if necessary; ``None`` once closed."""
         with self._lock:
             if self._service is None and not self._closed:
                 self._manager, self._service = start_service(EngineProcess, self._options)
             return None if self._closed else self._service
 
     def _forget(self, service: Any) -> None:
-        """The next job starts another process."""
+        """Have the next job start another process."""
         with self._lock:
             # another thread may have started a new process already
             if self._service is service:
@@ -369,28 +362,18 @@ def _lost() -> EngineLost:
     return EngineLost("the process that computed this run ended unexpectedly; ask again")
 
 
-def _cancel(service: Any, job: str) -> None:
-    # if the process is gone, there is nothing left to cancel
-    with suppress(EOFError, OSError):
-        service.cancel(job)
-
-
 @dataclass
 class _EngineRun:
-    """A run in the engine's process; what it reports waits for the server to fetch it."""
+    """A run in the engine's process; its reports wait until the server fetches them."""
 
     job: Job
     stop: Stop = field(default_factory=Stop)
-    reported: queue.SimpleQueue[News] = field(default_factory=queue.SimpleQueue)
+    reports: queue.SimpleQueue[Report] = field(default_factory=queue.SimpleQueue)
     thread: threading.Thread | None = None
 
-    def news(self) -> None:
-        """An event was written to the trace."""
-        self.reported.put(None)
-
-    def advanced(self, part: str, share: float) -> None:
-        """Some of one part of the work is done."""
-        self.reported.put((part, share))
+    def report(self, progress: Progress | None = None) -> None:
+        """Queue a report for the server."""
+        self.reports.put(progress)
 
     def work(self, worker: JobWorker) -> None:
         """Do the job in this thread and report how it ended."""
@@ -404,7 +387,7 @@ class _EngineRun:
             pickle.dumps(outcome)
         except Exception as error:  # noqa: BLE001 - what a method returns may hold anything
             outcome = Outcome(error=_crash(error), usage=outcome.usage)
-        self.reported.put(outcome)
+        self.reports.put(outcome)
 
 
 def _crash(error: Exception) -> Crash:
@@ -414,7 +397,7 @@ def _crash(error: Exception) -> Crash:
 
 
 class EngineService:
-    """Does jobs for the server, which calls each method from any of its threads."""
+    """Does jobs for the server, which calls it from several threads."""
 
     def __init__(self, options: ServeOptions) -> None:
         catalog = ServedFilms(options)
@@ -441,22 +424,20 @@ class EngineService:
         # a run that is under way needs the model itself
         if self._runs:
             stop.set()
-        # what is wrong with a model is told by the run that asks it
+        # the run that follows reports what is wrong with a model
         with suppress(LongtakeError):
             self._worker.load(ask, stop)
 
-    def news(self, job: str) -> list[News]:
-        """What a job has reported since the last call, at least one thing; its end is the last."""
-        reported = self._runs[job].reported
-        news = [reported.get()]
-        while not reported.empty():
-            news.append(reported.get())
-        for number, each in enumerate(news):
-            if isinstance(each, Outcome):
-                del self._runs[job]
-                # threads that the run left behind may have reported more
-                return news[: number + 1]
-        return news
+    def reports(self, job: str) -> list[Report]:
+        """What a job reported since the last call; waits for at least one report."""
+        waiting = self._runs[job].reports
+        reports = [waiting.get()]
+        # threads that the run left behind may report more after its end
+        while not isinstance(reports[-1], Outcome) and not waiting.empty():
+            reports.append(waiting.get())
+        if isinstance(reports[-1], Outcome):
+            del self._runs[job]
+        return reports
 
     def cancel(self, job: str) -> None:
         """End a job early."""
@@ -479,10 +460,10 @@ class EngineService:
 
 
 class EngineProcess(EngineService):
-    """The service in a process of its own."""
+    """The service in another process."""
 
     def __init__(self, options: ServeOptions) -> None:
-        # for as long as the process lives
+        # until the process ends
         self._log = log_as_json()
         self._log.__enter__()
         super().__init__(options)

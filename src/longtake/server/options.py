@@ -35,7 +35,7 @@ class ServeOptions:
     """Runs at once; the others wait."""
     own_process: bool = False
     """Compute runs in a process beside the server, which then answers while they do."""
-    most_waiting: int = 64
+    max_waiting: int = 64
     """Runs that may wait."""
     max_spend: float | None = None
     """US dollars that all runs of this server may cost together."""
@@ -73,8 +73,8 @@ class ServeOptions:
         return (*with_port, *names) if self.port == 80 else tuple(with_port)
 
 
-class _Json(logging.Formatter):
-    """One JSON object per line: what happened, and its figures; never what was asked."""
+class _JsonFormatter(logging.Formatter):
+    """One JSON object per line, with figures but without questions."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = {key: value for key, value in vars(record).items() if key not in _STANDARD}
@@ -92,12 +92,11 @@ _STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime"}
 
 @contextmanager
 def log_as_json() -> Iterator[None]:
-    """Inside the block, write the logs of this process as JSON; afterwards they are as before."""
+    """Write the logs of this process as JSON while the block lasts."""
     handler = logging.StreamHandler()
-    # one line per event, for whatever collects the logs
-    handler.setFormatter(_Json())
-    # the root logger too: without descriptors, a handler that imports a module for a traceback
-    # fails as well
+    handler.setFormatter(_JsonFormatter())
+    # the root logger too: its own handler imports a module to write a traceback, which fails
+    # when there are no file descriptors left
     levels = {"longtake.serve": logging.INFO, "uvicorn": logging.WARNING, "root": logging.WARNING}
     loggers = [logging.getLogger(name) for name in levels]
     before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]

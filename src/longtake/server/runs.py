@@ -1,7 +1,7 @@
-"""Runs that wait or are under way: a queue, the threads that work it off, and a handle on each run.
+"""Runs that wait or are under way: the queue, its worker threads, and a handle on each run.
 
-How a run ended is in the :mod:`~longtake.server.journal`; what it does is in the
-:mod:`~longtake.server.engine`.
+The :mod:`~longtake.server.journal` stores how a run ended, and the :mod:`~longtake.server.engine`
+does its work.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,7 @@ from longtake.server.engine import (
     EngineLost,
     Job,
     JobWorker,
+    Progress,
     limits_of,
     open_session,
     question_of,
@@ -86,13 +87,14 @@ class ServerRun:
         """Place in the queue, from 1; 0 once the run has begun."""
         return self._pool.position(self)
 
-    async def events(self, after: int = 0) -> AsyncGenerator[list[events.TraceLine], None]:
+    def events(self, after: int = 0) -> AsyncGenerator[list[events.TraceLine], None]:
         """Batches of events from the trace; an empty one when only the status changed."""
-        path = self._pool.journal.trace(self.id)
-        async for batch in events.follow(
-            path, after=after, listen=self._changes.listen, ended=lambda: self.ended
-        ):
-            yield batch
+        return events.follow(
+            self._pool.journal.trace(self.id),
+            after=after,
+            listen=self._changes.listen,
+            ended=lambda: self.ended,
+        )
 
     def result(self, timeout: float | None = None) -> Result:
         """The result; raises the error that ended the run, or ``TimeoutError``."""
@@ -118,8 +120,8 @@ class ServerRun:
         self._pool.drop(self)
 
     def leave(self) -> None:
-        """One asker fewer; the last one to leave ends the run."""
-        # clients that ask the same thing share a run
+        """End the run unless somebody else waits for it."""
+        # clients that ask the same question share a run
         self.askers -= 1
         if self.askers <= 0:
             self.cancel()
@@ -159,19 +161,17 @@ class ServerRun:
         self._over.set()
 
     def change(self, **changes: Any) -> None:
-        """Change the record, on disk first: nobody is told what a crash could undo."""
+        """Change the record, on disk first, so that viewers see nothing that a crash could undo."""
         changed = self.record.model_copy(update=changes)
         self._pool.journal.write(changed)
         self.record = changed
         self._changes.notify()
 
-    def news(self) -> None:
-        """Wake viewers: the trace, the progress or the place in the queue changed."""
-        self._changes.notify()
-
-    def advanced(self, part: str, share: float) -> None:
-        """Tell viewers how much of one part of indexing is done."""
-        self.progress[part] = share
+    def report(self, progress: Progress | None = None) -> None:
+        """Wake viewers: the progress, the trace or the place in the queue changed."""
+        if progress is not None:
+            part, share = progress
+            self.progress[part] = share
         self._changes.notify()
 
 
@@ -188,7 +188,7 @@ class QueueFull(RunError):
 
 
 class RunPool:
-    """Threads that work off a queue of runs."""
+    """Worker threads and their queue of runs."""
 
     def __init__(
         self,
@@ -233,25 +233,25 @@ class RunPool:
     def start_all(
         self, asks: Sequence[Ask], *, group: str = "", kind: Kind = "ask"
     ) -> list[ServerRun]:
-        """Queue or join a run for each ask; none is queued if one of them cannot be."""
+        """Queue or join a run for each ask; all or none."""
         records = [self._checked_record(ask, group, kind) for ask in asks]
         with self._changed:
             # a client that retries joins the run that it started before
             twins = [self._twin(record) for record in records]
             new = [record for record, twin in zip(records, twins, strict=True) if twin is None]
-            if len(self._queue) + len(new) > self._options.most_waiting:
+            if len(self._queue) + len(new) > self._options.max_waiting:
                 raise QueueFull(f"{len(self._queue)} runs are waiting already; try again later")
             self._store(new)
             runs = []
             for record, twin in zip(records, twins, strict=True):
-                run = twin
-                if run is None:
+                if twin is None:
                     run = self._live[record.id] = ServerRun(record, self)
                     self._queue.append(run)
                 else:
+                    run = twin
                     run.askers += 1
                 runs.append(run)
-            # several threads may have something to do now
+            # there may be work for several threads
             self._changed.notify_all()
         return runs
 
@@ -332,34 +332,27 @@ class RunPool:
 
     def _twin(self, wanted: RunRecord) -> ServerRun | None:
         """A run under way that does the same."""
+        work = (wanted.ask, wanted.kind, wanted.group)
         for run in self._live.values():
-            same = all(
-                getattr(run.record, part) == getattr(wanted, part)
-                for part in ("ask", "kind", "group")
-            )
+            same = (run.record.ask, run.record.kind, run.record.group) == work
             if same and not run.ended and not run.cancelled:
                 return run
         return None
 
     def _serve(self) -> None:
-        for run in self._next():
-            # a context of its own: nothing of this run reaches the next one
-            contextvars.Context().run(run.work, self._act)
-            self._retire(run)
-
-    def _next(self) -> Iterator[ServerRun]:
         while True:
             with self._changed:
-                while not self._queue and not self._closed:
-                    self._changed.wait()
+                self._changed.wait_for(lambda: self._queue or self._closed)
                 if self._closed:
                     return
                 run = self._queue.popleft()
                 waiting = list(self._queue)
             # everyone behind it has moved up
             for other in waiting:
-                other.news()
-            yield run
+                other.report()
+            # a context of its own: nothing of this run reaches the next one
+            contextvars.Context().run(run.work, self._act)
+            self._retire(run)
 
     def _retire(self, run: ServerRun) -> None:
         # from now on, it is read from the journal
@@ -381,19 +374,17 @@ class RunPool:
         self.finished[state] = self.finished.get(state, 0) + 1
 
     def _act(self, run: ServerRun) -> Result | None:
-        """Have the work of a run done, and count what it cost."""
+        """Do the work of a run, and count what it cost."""
         record = run.record
         free = record.kind in ("index", "pull")
         budget = BudgetSettings() if free else self._budget(run)
         outcome = self._work.do(Job(record.id, record.kind, record.ask, budget), run)
-        # failed runs have cost something, too
+        # failed runs cost something, too
         with self._changed:
             self.spent += outcome.usage.cost or 0.0
         # written with the end of the run, which follows at once
-        known = {
-            name: getattr(outcome, name)
-            for name in ("usage", "sources", "scope", "unseen", "calibrated")
-        }
+        parts = ("usage", "sources", "scope", "unseen", "calibrated")
+        known = {name: getattr(outcome, name) for name in parts}
         run.record = record.model_copy(update=known)
         if outcome.error is not None:
             raise outcome.error

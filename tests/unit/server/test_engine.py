@@ -86,7 +86,7 @@ def slow(monkeypatch):
     begun = threading.Event()
 
     def do(self, job, listener):
-        listener.advanced("frames", 0.5)
+        listener.report(("frames", 0.5))
         begun.set()
         try:
             while True:
@@ -118,14 +118,6 @@ def test_a_model_is_loaded_while_a_question_is_written(pool, ask, monkeypatch):
     for models in (("llm=local/small",), ("llm=local/other",)):
         pool.warm_up(ask.model_copy(update={"models": models}))
         assert loaded.get(timeout=PATIENCE) == models
-
-
-def test_indexing_tells_its_progress(pool, ask):
-    run = pool.start(ask, kind="index")
-    while not run.ended:
-        time.sleep(0.01)
-    assert run.record.state == "done"
-    assert run.progress["frames"] == 1.0
 
 
 def test_cancelling_reaches_the_other_process(pool, ask, slow):

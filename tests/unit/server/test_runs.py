@@ -85,7 +85,7 @@ def test_pictures_are_named_in_the_stream_and_are_in_the_downloaded_trace(client
 @pytest.fixture
 def pool(options):
     """A pool with one thread; ``gate`` holds its runs back."""
-    options = replace(options, at_once=1, most_waiting=2)
+    options = replace(options, at_once=1, max_waiting=2)
     pool = RunPool(options, ServedFilms(options), Journal(options.data))
     pool.gate = threading.Event()
 
