@@ -1,10 +1,10 @@
-"""The films below the server's folders: found, named by an id, opened, deleted; and their frames.
+"""Finds, opens and deletes the films in the server's folders, and takes uploads and downloads.
 
-Only a path that lies in one of the folders with all links followed is ever opened.
+A path is opened only if, with all links resolved, it lies in one of the folders.
 
-Films also arrive over the network: uploads, and downloads from domains that were allowed. Both are
-streamed to a draft beside their final place, checked to be films, and only then take their name: a
-killed server leaves a draft, which the next one removes, never half a film.
+Uploads, and downloads from allowed domains, are streamed to a draft in the folder of uploads and
+renamed once they are known to be films. A server that is killed leaves a draft, never half a film;
+the next one removes it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import secrets
 import socket
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import urljoin, urlsplit
@@ -54,22 +55,15 @@ def frame_at(film: Film, time: float, width: int) -> Frame:
     return shown
 
 
-def jpeg_at(film: Film, time: float, width: int) -> bytes:
-    """The frame on screen at a time, as JPEG."""
-    return jpeg(frame_at(film, time, width))
-
-
 SUFFIXES = container.SUFFIXES | {".gif", ".h265"}
 """Endings of the files that are listed as films."""
-MOST = 5000
-"""Films that are listed."""
-FRESH = 2.0
-"""Seconds for which a listing is used again."""
+MAX_LISTED = 5000
+"""Films in a listing."""
+LISTING_SECONDS = 2.0
+"""How long a listing is reused."""
 SENT = "sent-"
-"""What the ids of films begin with that came with a question; they are not listed."""
+"""Prefix of the ids of films that came with a question; they are not listed."""
 _SENT_ID = re.compile(rf"{SENT}[0-9a-f]{{32}}")
-
-
 Origin: TypeAlias = Literal["folder", "upload"]
 
 
@@ -81,14 +75,14 @@ class NoSuchFilm(MediaError):
 
 
 def reason_of(error: Exception) -> str:
-    """What users are told of a bug: its own text may hold paths or data."""
+    """What users see of a bug, without its message, which may hold paths or data."""
     if disk_is_full(error):
         return "the server's disk is full"
     return f"internal error: {type(error).__name__} (the server's log says more)"
 
 
 def public_message(error: LongtakeError) -> str:
-    """An error without the place of its file, which is nobody's business."""
+    """An error message without the folder of the file."""
     if isinstance(error, MediaError):
         return f"{Path(error.path).name}: {error.detail}"
     return str(error)
@@ -100,7 +94,7 @@ class FilmFile(BaseModel):
     id: str
     name: str
     folder: str
-    """Where it lies, relative to the folder that is served."""
+    """Its folder, relative to the folder that is served."""
     size: int
     changed: float
     """Unix time."""
@@ -112,7 +106,7 @@ class ServedFilms:
 
     def __init__(self, options: ServeOptions) -> None:
         self._settings = options.settings
-        # one by one: missing parents would be created readable for others
+        # one by one: missing parents would be created readable by others
         for folder in (options.data.parent, options.data, options.uploads):
             private_folder(folder)
         self._uploads = options.uploads.resolve()
@@ -120,12 +114,12 @@ class ServedFilms:
         self._roots = [root.resolve() for root in options.films]
         self._lock = threading.Lock()
         self._listed: dict[str, tuple[Path, FilmFile]] = {}
-        self._listed_at = -FRESH
-        self._open: OrderedDict[tuple[str, int, int], Film] = OrderedDict()
+        self._listed_at = -LISTING_SECONDS
+        # few, because an open film keeps the times of all its packets in memory
+        self._opened = lru_cache(maxsize=8)(self._open_version)
 
     def films(self) -> list[FilmFile]:
-        """Every film, by name."""
-        # by folder, as file managers do
+        """Every film, by folder and name."""
         files = [file for _, file in self._listing().values()]
         return sorted(files, key=lambda file: (file.folder.lower(), file.name.lower()))
 
@@ -157,7 +151,7 @@ class ServedFilms:
         return entry
 
     def add(self, path: Path) -> str:
-        """The id of a film below one of the folders, given by path."""
+        """The id of the film at a path, which must lie in one of the folders."""
         try:
             resolved = path.expanduser().resolve()
             film = film_id(resolved)
@@ -165,7 +159,7 @@ class ServedFilms:
         except (OSError, ValueError, RuntimeError) as error:
             # too long, with a NUL or a lone surrogate, or in the home of an unknown user
             raise NoSuchFilm(path.name) from error
-        # the same words in every case: whether other files exist is nobody's business
+        # the same message in every case: it must not reveal which other files exist
         if not listed:
             raise NoSuchFilm(path.name)
         return film
@@ -174,27 +168,16 @@ class ServedFilms:
         """A film, opened once while its file stays the same."""
         path = self.path(film)
         status = path.stat()
-        key = (film, status.st_mtime_ns, status.st_size)
-        with self._lock:
-            # opening reads the times of all packets of the film
-            if key in self._open:
-                self._open.move_to_end(key)
-                return self._open[key]
-        opened = open_film(path, self._settings)
-        with self._lock:
-            self._open[key] = opened
-            # each keeps the times of all its packets in memory
-            while len(self._open) > 8:
-                self._open.popitem(last=False)
-        return opened
+        return self._opened(path, status.st_mtime_ns, status.st_size)
+
+    def _open_version(self, path: Path, modified: int, size: int) -> Film:  # noqa: ARG002
+        return open_film(path, self._settings)
 
     def delete(self, film: str) -> int:
         """Remove what was derived from a film, and the film itself if it was uploaded."""
         path, file = self.path(film), self.file(film)
         freed = open_store(self._settings).clear(self.open(film).fingerprint)
-        with self._lock:
-            for key in [key for key in self._open if key[0] == film]:
-                del self._open[key]
+        self._opened.cache_clear()
         # files in the user's own folders are never deleted
         if file.origin == "upload":
             path.unlink()
@@ -204,30 +187,29 @@ class ServedFilms:
 
     def refresh(self) -> None:
         """Forget the listing."""
-        self._listed_at = -FRESH
+        self._listed_at = -LISTING_SECONDS
 
     def folders(self) -> list[Path]:
-        """The folders, and the films served by themselves; uploads come last."""
+        """The folders, or single films, that are served; the folder of uploads comes last."""
         return [*self._roots, self._uploads]
 
     def folder_names(self) -> list[str]:
-        """The folders as a page names them: not where they lie on this machine."""
+        """Names of the folders for the page, without their paths on this machine."""
         return [*(root.name for root in self._roots), "uploads"]
 
     def allowed(self, path: Path) -> bool:
-        """Whether a path, with all links followed, lies below one of the folders."""
+        """Whether a path, with all links resolved, lies in one of the folders."""
         resolved = path.resolve()
         return any(resolved.is_relative_to(root) for root in self.folders())
 
     def _listing(self, *, fresh: bool = False) -> dict[str, tuple[Path, FilmFile]]:
         with self._lock:
-            if fresh or time.monotonic() - self._listed_at >= FRESH:
-                self._listed = dict(self._scan())
+            if fresh or time.monotonic() - self._listed_at >= LISTING_SECONDS:
+                self._listed = dict(islice(self._scan(), MAX_LISTED))
                 self._listed_at = time.monotonic()
             return self._listed
 
     def _scan(self) -> Iterator[tuple[str, tuple[Path, FilmFile]]]:
-        count = 0
         for root in self.folders():
             origin: Origin = "upload" if root == self._uploads else "folder"
             for path in _files_below(root):
@@ -242,9 +224,6 @@ class ServedFilms:
                 except OSError:
                     continue  # removed meanwhile
                 yield file.id, (resolved, file)
-                count += 1
-                if count >= MOST:
-                    return
 
 
 def _listed_file(film: str, path: Path, folder: str, origin: Origin) -> FilmFile:
@@ -288,21 +267,15 @@ _UNSAFE = re.compile(r"[^\w .()\[\]&+,'-]+")
 
 
 class TooLarge(MediaError):
-    """More bytes than the server takes."""
+    """More bytes than the server accepts."""
 
     def __init__(self, name: str, max_bytes: int) -> None:
         super().__init__(name, "too_large", f"larger than {max_bytes:,} bytes (--max-upload)")
 
 
-def remove_drafts(folder: Path) -> None:
-    """Remove what an earlier server left unfinished."""
-    for draft in folder.glob(f"{DRAFT}*"):
-        draft.unlink(missing_ok=True)
-
-
 def safe_name(name: str) -> str:
     """A plain file name with the ending of a film."""
-    # only the last part of a path, by either kind of slash
+    # the last part of a path with either kind of slash
     last = re.split(r"[/\\]", name)[-1]
     stem, suffix = os.path.splitext(_UNSAFE.sub("_", last).lstrip(". "))  # noqa: PTH122
     if suffix.lower() not in SUFFIXES:
@@ -313,24 +286,26 @@ def safe_name(name: str) -> str:
 
 
 class Uploads:
-    """Takes films into the folder of uploads."""
+    """Stores films in the folder of uploads."""
 
     def __init__(self, options: ServeOptions) -> None:
         self._folder, self._limits = options.uploads, options.settings.media
         self._max_bytes = options.max_upload
         self._domains = [domain.lower() for domain in options.allow_url]
-        remove_drafts(self._folder)
+        # left by a server that was killed
+        for draft in self._folder.glob(f"{DRAFT}*"):
+            draft.unlink(missing_ok=True)
 
     async def upload(self, name: str, body: AsyncIterator[bytes], length: int | None) -> Path:
-        """Store a film as it arrives; the loop waits for no disk."""
-        # refused before gigabytes are sent for nothing
+        """Store a film as it arrives, without blocking the event loop."""
+        # before gigabytes are sent in vain
         if length is not None and length > self._max_bytes:
             raise TooLarge(name, self._max_bytes)
         with closing(self._draft(name)) as draft:
             pending = bytearray()
             async for chunk in body:
                 pending += chunk
-                # a thread for each network packet would cost more than the writing
+                # starting a thread for every network packet would cost more than writing it
                 if len(pending) >= 1 << 22:
                     await asyncio.to_thread(draft.write, pending)
                     pending = bytearray()
@@ -393,31 +368,31 @@ class Uploads:
 
 
 def public_address(host: str, port: int) -> str:
-    """An address of a host; raises if any of its addresses is not a public one."""
+    """An address of a host; raises if any of its addresses is not public."""
     try:
         entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:  # the latter for labels that are empty or too long
         raise ConfigError(f"{host}: cannot be found ({error})") from error
     addresses = [ipaddress.ip_address(str(entry[4][0])) for entry in entries]
     # all of them: a name with one private address is an attempt to reach this network
-    if not addresses or not all(each.is_global and not each.is_multicast for each in addresses):
+    if not addresses or not all(ip.is_global and not ip.is_multicast for ip in addresses):
         raise ConfigError(f"{host}: leads to an address that is not public")
     first = addresses[0]
     return f"[{first}]" if first.version == 6 else str(first)
 
 
 class _Draft:
-    """A file that becomes a film of a given name if it is one."""
+    """A file that becomes a film of the given name if its content is a film."""
 
     naming = threading.Lock()
-    """Held while a name is chosen and taken: films of one name may arrive at the same time."""
+    """Held while a free name is chosen and taken: films with one name may arrive together."""
 
     def __init__(self, folder: Path, name: str, max_bytes: int, limits: MediaSettings) -> None:
         self.size = 0
         self._folder, self._name, self._max_bytes, self._limits = folder, name, max_bytes, limits
         self._path = folder / f"{DRAFT}{secrets.token_hex(8)}{Path(name).suffix}"
         self._file = self._path.open("xb")
-        # others on this machine need not see what was sent
+        # not readable by other users of this machine
         self._path.chmod(0o600)
 
     def write(self, data: bytes | bytearray) -> None:
@@ -429,14 +404,14 @@ class _Draft:
         self._file.write(data)
 
     def keep(self) -> Path:
-        """Check that it is a film by its content, and give it a name that is free."""
+        """Check that the content is a film, and rename the file to a free name."""
         self._file.flush()
         # a film that is listed survives a power cut
         os.fsync(self._file.fileno())
         try:
             probe(self._path, self._limits)
         except MediaError as error:
-            # by the name that the sender knows
+            # under the name that the sender knows
             raise MediaError(self._name, error.problem, error.detail) from error
         # between choosing a free name and taking it, another film could take it
         with self.naming:
@@ -449,7 +424,7 @@ class _Draft:
 
 
 def _free(folder: Path, name: str) -> Path:
-    """A path of that name, numbered if there is one already."""
+    """A path with that name, numbered if the name is taken."""
     path = folder / name
     number = 2
     while path.exists():

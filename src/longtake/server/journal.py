@@ -63,7 +63,7 @@ class QuestionFields(BaseModel):
     """Which films of the library are asked, as ``library ask --where`` takes it; empty: all."""
     options: tuple[str, ...] = Field(default=(), max_length=26)
     kind: QuestionKind | None = None
-    """What it asks for, as ``--as`` takes it; null: what its words tell."""
+    """What it asks for, as ``--as`` takes it; null: as its wording suggests."""
     method: str = DEFAULT_METHOD
     models: tuple[str, ...] = ()
     """Models by role, as ``--model`` takes them; empty: the server's."""
@@ -72,7 +72,7 @@ class QuestionFields(BaseModel):
     fresh: bool = False
     """Do not reuse earlier replies."""
     carried: str = Field(default="", max_length=20_000)
-    """What earlier questions and answers say that this one refers to."""
+    """Earlier questions and answers that this one refers to."""
 
 
 class Ask(QuestionFields):
@@ -104,7 +104,7 @@ class Scope(BaseModel):
 
 
 class RunRecord(BaseModel):
-    """What is known about a run without its trace."""
+    """A run without its trace."""
 
     id: str
     kind: Kind = "ask"
@@ -160,7 +160,7 @@ class Journal:
 
     def write(self, record: RunRecord) -> None:
         """Replace what is known about a run; raises :class:`JournalUnwritable`."""
-        # outside the block: a bug here is no full disk
+        # outside the block: an error here is a bug, not a full disk
         data = record.model_dump_json().encode()
         try:
             folder = private_folder(self._folder(record.id))
@@ -169,16 +169,16 @@ class Journal:
             raise JournalUnwritable(f"the server cannot store runs ({error.strerror})") from error
 
     def write_end(self, record: RunRecord) -> None:
-        """Write how a run ended; if the disk is full, with the next run that ends."""
+        """Write how a run ended; if the disk is full, this is retried when the next run ends."""
         with self._lock:
-            # in order of ending, and the latest state of each run only
+            # in the order in which the runs ended
             self._unwritten[record.id] = record
             try:
                 for waiting in list(self._unwritten.values()):
                     self.write(waiting)
                     del self._unwritten[waiting.id]
             except JournalUnwritable:
-                # the run itself is over, and its viewers read the record from memory
+                # until then, viewers read the record from memory
                 log.exception("%d ended runs are not stored yet", len(self._unwritten))
 
     def read(self, run: str) -> RunRecord | None:
@@ -220,28 +220,25 @@ class Journal:
             self._unwritten.pop(run, None)
         shutil.rmtree(self._folder(run), ignore_errors=True)
 
-    def mark_broken(self) -> int:
-        """Mark runs that an earlier server left unfinished; return how many there were."""
-        broken = 0
+    def mark_broken(self) -> None:
+        """Mark runs that an earlier server left unfinished."""
+        why = "the server stopped while this run was under way"
         for record in self.newest():
             if record.state not in ENDED:
-                why = "the server stopped while this run was under way"
                 self.write(record.model_copy(update={"state": "broken", "error": why}))
-                broken += 1
-        return broken
 
     def picture(self, digest: str) -> Path | None:
         """A stored picture."""
-        # the pattern admits no slash and no dot
+        # the pattern allows neither slashes nor dots
         path = self._pictures / f"{digest}.jpg"
         return path if _DIGEST.fullmatch(digest) and path.is_file() else None
 
-    def keep_picture(self, digest: str, jpeg: bytes) -> None:
+    def keep_picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
         """Store a picture unless it is there."""
         if self.picture(digest) is None and _DIGEST.fullmatch(digest):
             # not synced: a picture lost in a power cut can be decoded again
             draft = self._pictures / f".{digest}.{threading.get_ident()}"
-            draft.write_bytes(jpeg)
+            draft.write_bytes(jpeg())
             draft.replace(self._pictures / f"{digest}.jpg")
 
     def _folder(self, run: str) -> Path:
@@ -262,5 +259,4 @@ class PictureSink(Sink):
 
     def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
         """Store a picture."""
-        if self._journal.picture(digest) is None:
-            self._journal.keep_picture(digest, jpeg())
+        self._journal.keep_picture(digest, jpeg)

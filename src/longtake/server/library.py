@@ -1,4 +1,4 @@
-"""The user's library, as far as a server may show it: films below its folders.
+"""The part of the user's library that a server may show: the films in its folders.
 
 :class:`ServedLibrary` searches and asks them; :class:`Watcher` adds films as they appear.
 """
@@ -55,12 +55,12 @@ class ServedLibrary:
 
     @cached_property
     def library(self) -> Library:
-        """The user's library; opened on first use."""
+        """The user's library, opened on first use."""
         return Library(settings=self._options.settings, opener=self.open)
 
     def films(self, where: str = "") -> dict[str, LibraryFilm]:
         """Films by fingerprint; the user's library may know others that must not be shown."""
-        # the id of a file is the hash of its path, so both sides can be compared
+        # the id of a file is the hash of its path
         listed = {file.id for file in self._catalog.films()}
         shown = {}
         for entry in self.library.entries(where):
@@ -86,16 +86,16 @@ class ServedLibrary:
         return len(known), len(ready)
 
     def enter(self, path: Path) -> None:
-        """Enter a film that was indexed, so that it can be searched and asked with the others."""
+        """Add an indexed film, so that it can be searched and asked with the others."""
         Adder(self.library, allowed=self._catalog.allowed).add([path])
 
     def open(self, entry: Entry) -> Footage:
-        """A film to be asked, from where this server may open it."""
+        """The film of an entry, from a place where this server may open it."""
         for path in entry.paths:
             try:
                 return self._catalog.open(film_id(path.resolve()))
             except NoSuchFilm:
-                continue  # the same film may lie inside the folders and outside
+                continue  # the same film may lie in several places
         raise NoSuchFilm(entry.name)
 
     def search(
@@ -121,7 +121,7 @@ class ServedLibrary:
     ) -> tuple[Result, tuple[CitedFilm, ...], Scope]:
         """An answer from whichever films hold it, the film of each citation, and the scope."""
         shown = self.films(where)
-        # an empty search would say that nothing fits, which is something else
+        # a search in nothing would answer that nothing fits
         if not shown:
             raise ConfigError("the library knows none of these films yet; watch the folders first")
         across = ask_library(
@@ -157,7 +157,7 @@ class IndexingProgress(BaseModel):
 
 
 class Watcher:
-    """One thread that watches the folders, while it is told to."""
+    """A thread that watches the folders between :meth:`start` and :meth:`stop`."""
 
     def __init__(
         self, library: Callable[[], Library], catalog: ServedFilms, every: float = EVERY
@@ -166,13 +166,13 @@ class Watcher:
         self._lock = threading.Lock()
         self._stop: Stop | None = None
         self.busy = False
-        """Whether films are being looked for or indexed, rather than awaited."""
+        """Whether films are being looked for or indexed; otherwise it waits for new ones."""
         self.doing: IndexingProgress | None = None
         """What is being indexed."""
         self.failed: dict[str, str] = {}
         """Names of the films that could not be added, and why."""
         self.problem = ""
-        """What ended the watching, if it ended by itself."""
+        """The error that ended the watching; empty if there was none."""
 
     @property
     def on(self) -> bool:
@@ -180,21 +180,20 @@ class Watcher:
         return self._stop is not None
 
     def start(self) -> None:
-        """Begin, unless that was done already."""
+        """Begin, unless it has begun."""
         with self._lock:
             if self._stop is not None:
                 return
             self._stop = stop = Stop()
             self.busy, self.problem = True, ""
         thread = threading.Thread(target=self._run, args=[stop], name="watcher", daemon=True)
-        # it may be decoding when the process ends
+        # it may be decoding a film when the process ends
         leave_behind(thread)
         thread.start()
 
     def stop(self) -> None:
-        """End it, at once for whoever asks; what is being decoded ends at its next check."""
+        """End it; the thread itself ends at its next check, between two frames."""
         with self._lock:
-            # the thread may go on for a while: it checks this flag between two frames
             stop, self._stop = self._stop, None
             self.busy, self.doing = False, None
         if stop is not None:
@@ -229,7 +228,7 @@ class Watcher:
         def surveyed(_: SurveyedFile | MediaError) -> None:
             stop.check()
 
-        # a new one for each round: folders and settings may have changed
+        # a new one for every round: folders and settings may have changed
         self.busy = True
         adder = Adder(
             self._library(),

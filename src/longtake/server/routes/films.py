@@ -67,7 +67,7 @@ async def upload(
     request: Request, name: Annotated[str, Query(max_length=400)], state: StateParam
 ) -> FilmFacts:
     """A film as the body of the request, streamed to disk."""
-    # a form of another site cannot send these types without asking first
+    # browsers ask before they send these types to another site
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not kind.startswith(("video/", "audio/")) and kind != "application/octet-stream":
         detail = "the body must be video/*, audio/* or application/octet-stream"
@@ -79,7 +79,7 @@ async def upload(
 
 @router.post("/films/url")
 def download(url: Annotated[str, Body(embed=True)], state: StateParam) -> FilmFacts:
-    """A film from a domain that was allowed when the server was started."""
+    """A film from a domain that ``--allow-url`` allows."""
     return facts(state.catalog.add(state.arrivals.download(url)), state)
 
 
@@ -180,7 +180,7 @@ class LibraryFound(BaseModel):
 
 
 class LibraryState(BaseModel):
-    """What the library knows of the films below the server's folders."""
+    """What the library knows about the films in the server's folders."""
 
     films: int
     """Files that can be searched and asked, at least in part."""
@@ -192,13 +192,13 @@ class LibraryState(BaseModel):
     folders: list[str]
     watching: bool
     busy: bool
-    """Whether films are being looked for or indexed, rather than awaited."""
+    """Whether films are being looked for or indexed; otherwise it waits for new ones."""
     doing: IndexingProgress | None
     """What is being indexed."""
     failed: dict[str, str]
     """Films that could not be added, and why."""
     problem: str
-    """What ended the watching, if it ended by itself."""
+    """The error that ended the watching; empty if there was none."""
 
 
 @library_router.get("/library")
@@ -223,7 +223,7 @@ def library(state: StateParam) -> LibraryState:
 @library_router.post("/library/watch")
 def watch(on: Annotated[bool, Body(embed=True)], state: StateParam) -> LibraryState:
     """Add the films below the server's folders, and others as they appear; or stop doing so."""
-    # both are harmless if it is so already
+    # neither changes anything if it is in that state already
     if on:
         state.watcher.start()
     else:
@@ -233,7 +233,7 @@ def watch(on: Annotated[bool, Body(embed=True)], state: StateParam) -> LibrarySt
 
 @library_router.get("/library/films")
 def library_films(state: StateParam, where: Where = "") -> list[LibraryFilm]:
-    """The films of the library that lie below the server's folders."""
+    """The films of the library that lie in the server's folders."""
     return list(state.library.films(where).values())
 
 
@@ -247,11 +247,11 @@ def search_library(
     """Moments in all films that fit a text; each can be played by its film's id and time."""
     result, shown = state.library.search(q, where, top)
     # by the id on this server: fingerprints and paths are not shown
-    hits = [
-        LibraryHits(film=shown[each.entry.fingerprint], moments=list(each.moments))
-        for each in result.films
+    films = [
+        LibraryHits(film=shown[hits.entry.fingerprint], moments=list(hits.moments))
+        for hits in result.films
     ]
-    return LibraryFound(searched=result.searched, films=hits)
+    return LibraryFound(searched=result.searched, films=films)
 
 
 @library_router.post("/library/ask", status_code=202)

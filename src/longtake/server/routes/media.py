@@ -1,10 +1,13 @@
 """Pictures and sound of a film: frames, clips, playback, subtitles.
 
-Any film that can be read is played. ``direct``: the file itself, with ranges, if browsers can play
-it. ``remux``: H.264 in a container that browsers cannot play, repacked as fragmented MP4 from the
-keyframe before the wanted time. ``transcode``: everything else, decoded and encoded from the wanted
-time on. Nothing is written to disk. Streams count from zero; ``start`` says which time of the film
-their zero is, so that the page shows presentation times whatever the file's own time stamps are.
+A film is played in one of three ways, and nothing is written to disk:
+
+- ``direct``: the file itself, with ranges, if browsers can play it;
+- ``remux``: H.264 in another container, repacked as fragmented MP4 from the last keyframe before
+  the wanted time;
+- ``transcode``: everything else, decoded and encoded from the wanted time on.
+
+Streams begin at zero; ``X-Start`` is the time of the film at that moment.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import threading
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import av
 import numpy as np
@@ -61,7 +64,7 @@ class TimedText(BaseModel):
     speaker: str = ""
     """Who says it, if that is known."""
     clear: bool = True
-    """Whether on-screen text was read well enough to be shown: its words are words."""
+    """Whether on-screen text was read well enough to be shown."""
 
 
 class Timeline(BaseModel):
@@ -82,7 +85,7 @@ def frame(
 ) -> Response:
     """The frame on screen at a time; ``X-Frame-Time`` says when it appeared."""
     opened = state.catalog.open(film)
-    # the file's content, the moment and the size decide everything
+    # the picture depends on the content of the file, the time and the width alone
     tag = f'"{opened.fingerprint[:16]}-{t:.4f}-{width}"'
     headers = {"ETag": tag, "Cache-Control": "private, max-age=86400"}
     if tag in if_none_match:
@@ -94,7 +97,7 @@ def frame(
 
 @router.get("/films/{film}/timeline")
 def timeline(film: str, state: StateParam) -> Timeline:
-    """Speech and on-screen text, as far as they are known; nothing is computed."""
+    """Speech and on-screen text, as far as they are indexed."""
     opened = state.catalog.open(film)
     speech, onscreen = opened.known_lines()
     known = speakers(speech)
@@ -119,13 +122,13 @@ Name = Annotated[str, Body(max_length=100)]
 
 @router.post("/films/{film}/speakers")
 def name_speaker(film: str, speaker: Name, name: Name, state: StateParam) -> Timeline:
-    """Call a speaker something else from now on, wherever the film's words are shown."""
+    """Rename a speaker wherever the film's lines are shown."""
     rename_speaker(state.catalog.open(film), speaker, name)
     return timeline(film, state)
 
 
 class Overview(BaseModel):
-    """What a film is about, before anybody asks."""
+    """What a film is about."""
 
     chapters: tuple[Chapter, ...] = ()
     summary: tuple[CitedSentence, ...] = ()
@@ -135,7 +138,7 @@ class Overview(BaseModel):
 
 @router.get("/films/{film}/overview")
 def overview(film: str, state: StateParam) -> Overview:
-    """Chapters, a summary and questions, made once; empty until the film is indexed."""
+    """Chapters, a summary and questions, computed once; empty until the film is indexed."""
     opened = state.catalog.open(film)
     if not opened.indexed:
         return Overview()
@@ -188,7 +191,7 @@ def how_to_play(film: str, state: StateParam) -> Plan:
 def file(film: str, state: StateParam) -> FileResponse:
     """The film's file, with ranges."""
     path = state.catalog.path(film)
-    # a browser plays a file only by one of the types that it knows
+    # a browser plays a file only if it knows its media type
     kind = KINDS.get(path.suffix.lower(), "application/octet-stream")
     return FileResponse(path, media_type=kind, headers={"Cache-Control": "private, no-cache"})
 
@@ -201,13 +204,13 @@ def stream(
     start: Annotated[float, Query(alias="from", ge=0, allow_inf_nan=False)] = 0.0,
     viewer: Annotated[str, Query(max_length=64)] = "",
 ) -> StreamingResponse:
-    """The film from a time on as fragmented MP4; ``X-Start`` is the time of its zero.
+    """The film from a time on as fragmented MP4; ``X-Start`` is the time at which it begins.
 
-    A viewer who asks again ends the stream before.
+    A further request of the same viewer ends the earlier stream.
     """
     video = state.catalog.open(film).video
     playback = Playback(video, plan(video), start)
-    # without a name, a machine is one viewer
+    # without a name, all requests of a machine are one viewer
     who = viewer or (request.client.host if request.client else "")
     headers = {"X-Start": f"{playback.start:.6f}", "Cache-Control": "no-store"}
     pieces = viewers.play(who, playback)
@@ -235,32 +238,29 @@ DIRECT = {
 }
 """Codecs of picture and sound that browsers play, by container."""
 TICK = Fraction(1, 90_000)
-"""Seconds, in which the times of encoded pictures are counted."""
+"""Time base of encoded pictures, in seconds."""
 PIECE = 1.0
 """Seconds of sound that are encoded between pictures."""
 
 
 def plan(video: Video) -> Plan:
-    """The cheapest way that browsers can play."""
+    """The cheapest way in which browsers can play the film."""
     info, table = video.info, video.table
     sound = info.audio[0].codec if info.audio else ""
     pictures, sounds = DIRECT.get(info.format, (set(), set()))
-    # a file whose clock does not begin at zero shows other times in a player
+    # if time stamps do not begin at zero, players show other times
     on_time = table.timed and abs(video.origin) < 0.001
     profile = _avc_profile(video) if info.codec == "h264" else ""
     playable = info.codec != "h264" or profile
-    if info.codec in pictures and sound in sounds and on_time and playable and _is_webm(video):
+    # some browsers refuse Matroska unless the file ends in .webm
+    named = not info.format.startswith("matroska") or video.path.suffix.lower() == ".webm"
+    if info.codec in pictures and sound in sounds and on_time and playable and named:
         return Plan("direct", "")
     audio_codec = ", mp4a.40.2" if info.audio else ""
     if info.codec == "h264" and profile and table.timed:
         return Plan("remux", f'video/mp4; codecs="avc1.{profile}{audio_codec}"')
-    # High profile at level 4.0, which covers what the encoder is asked for
+    # High profile at level 4.0, which covers the encoder's settings
     return Plan("transcode", f'video/mp4; codecs="avc1.640028{audio_codec}"')
-
-
-def _is_webm(video: Video) -> bool:
-    """Matroska with any other ending is not offered as it is: some browsers refuse it."""
-    return not video.info.format.startswith("matroska") or video.path.suffix.lower() == ".webm"
 
 
 def _avc_profile(video: Video) -> str:
@@ -282,7 +282,7 @@ def _avc_profile(video: Video) -> str:
 
 
 class _Pipe:
-    """A file to write to that hands its bytes on."""
+    """A writable file whose content is taken out while it is written."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -299,10 +299,9 @@ class _Pipe:
 
 def _fragmented(pipe: _Pipe) -> OutputContainer:
     flags = "frag_keyframe+empty_moov+default_base_moof+skip_trailer"
-    # half a second in microseconds: with short fragments, playing begins soon
+    # short fragments of half a second, in microseconds, let playing begin soon
     options = {"movflags": flags, "frag_duration": "500000", "use_editlist": "0"}
-    opened: Any = av.open(pipe, "w", format="mp4", options=options)
-    assert isinstance(opened, OutputContainer)
+    opened: OutputContainer = av.open(pipe, "w", format="mp4", options=options)
     return opened
 
 
@@ -314,7 +313,7 @@ class Playback:
         wanted = min(max(0.0, start), video.duration)
         self._key = _keyframe(video, wanted) if how.mode == "remux" else -1
         self.start = _first_stamp(video, self._key) if how.mode == "remux" else wanted
-        """The time of the film that is the stream's zero."""
+        """The time of the film at which the stream begins."""
 
     def __iter__(self) -> Iterator[bytes]:
         return self._remuxed() if self._how.mode == "remux" else self._transcoded()
@@ -325,7 +324,7 @@ class Playback:
         with open_container(video.path, video.limits) as source, _fragmented(pipe) as out:
             stream = video_stream(video.path, source)
             copy = out.add_stream_from_template(stream)
-            sound = _SoundTrack(video, out, Segment(self.start, video.duration))
+            sound = _SoundTrack(video, out, self.start)
             # seeking in MPEG-TS often overshoots
             early = round(1 / table.tick) if source.format.name == "mpegts" else 0
             key_pts = int(table.pts[self._key]) + table.origin
@@ -336,7 +335,7 @@ class Playback:
                 begun = begun or (packet.is_keyframe and packet.pts == key_pts)
                 if not begun or packet.pts is None:
                     continue
-                # Matroska gives no decoding times for the first packets; they only have to ascend
+                # Matroska has no decoding times for the first packets; any that ascend will do
                 last = last + 1 if packet.dts is None else max(last + 1, packet.dts - base)
                 packet.stream = copy
                 packet.pts, packet.dts = packet.pts - base, min(last, packet.pts - base)
@@ -348,17 +347,17 @@ class Playback:
 
     def _transcoded(self) -> Iterator[bytes]:
         video, pipe = self._video, _Pipe()
-        # bounded, because it is encoded while somebody watches
+        # bounded, because encoding must keep up with playing
         rate = min(30.0, video.info.fps or 30.0)
         grid = video.grid(rate, Segment(self.start, max(video.duration, self.start + 0.04)))
-        # the frame on screen at the start appeared before the first time of the grid
+        # the frame on screen at the start may have appeared before it
         times = [self.start, *(float(time) for time in grid if time > self.start)]
         live = {"preset": "ultrafast", "tune": "zerolatency", "crf": "23"}
         fps = Fraction(rate).limit_denominator(1001)
         encoding = Encoding(fps=fps, gop=round(2 * rate), options=live)
         with _fragmented(pipe) as out:
             stream: VideoStream | None = None
-            sound = _SoundTrack(video, out, Segment(self.start, max(self.start, video.duration)))
+            sound = _SoundTrack(video, out, self.start)
             for time, frame in zip(times, video.frames(times, width=1280), strict=False):
                 pixels = np.ascontiguousarray(even(frame.pixels))
                 stream = stream or add_picture(out, encoding, pixels, TICK)
@@ -393,7 +392,7 @@ def _first_stamp(video: Video, position: int) -> float:
 class _SoundTrack:
     """The sound of a film, encoded as AAC, written up to a time at each call."""
 
-    def __init__(self, video: Video, out: OutputContainer, within: Segment) -> None:
+    def __init__(self, video: Video, out: OutputContainer, start: float) -> None:
         self._out = out
         self._stream: AudioStream | None = None
         self._sounds: Iterator[Sound] = iter(())
@@ -404,12 +403,12 @@ class _SoundTrack:
                 video.path,
                 origin=video.origin,
                 slice_seconds=PIECE,
-                within=Segment(max(0.0, within.start), within.end),
+                within=Segment(max(0.0, start), max(start, video.duration)),
                 limits=video.limits,
             )
 
     def until(self, time: float, pipe: _Pipe) -> Iterator[bytes]:
-        """Encode and write the sound before a time, a little ahead of the picture."""
+        """Encode and write the sound up to a time, a little ahead of the picture."""
         while self._stream is not None and self._done <= time:
             sound = next(self._sounds, None)
             if sound is None:
@@ -423,7 +422,7 @@ class _SoundTrack:
 
 
 class PlaybackStreams:
-    """At most one stream per viewer: a new one ends the one before."""
+    """At most one stream per viewer: a new one ends the earlier one."""
 
     def __init__(self, max_streams: int = 8) -> None:
         self._max_streams = max_streams
@@ -435,7 +434,7 @@ class PlaybackStreams:
         mine = object()
         with self._lock:
             self._streams[viewer] = mine
-            # the viewer who has waited longest makes room
+            # the oldest stream ends
             while len(self._streams) > self._max_streams:
                 self._streams.pop(next(iter(self._streams)))
         try:

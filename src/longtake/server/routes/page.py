@@ -1,4 +1,4 @@
-"""The page: its files, what it needs to know before it asks, and the server's health."""
+"""The files of the page, the facts it needs before a question, and the server's health."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from longtake.server.state import StateParam
 
 router = APIRouter(include_in_schema=False)
 about_router = APIRouter(tags=["about"])
-"""The routes of the API that tell what this server offers."""
+"""Routes of the API about what this server offers."""
 
 PAGE = Path(__file__).parent.parent / "page"
 KINDS = {
@@ -35,11 +35,11 @@ KINDS = {
     ".txt": "text/plain; charset=utf-8",
 }
 _UNREAD = re.compile(rb"^[ \t]*(?://.*)?\n?", re.MULTILINE)
-"""Indentation, and lines that are empty or comments: browsers have no use for them."""
+"""Indentation, empty lines and comments, which are not sent."""
 ASSETS = frozenset(
     path.relative_to(PAGE).as_posix() for path in PAGE.rglob("*") if path.suffix in KINDS
 )
-"""Names of the files of the page; no other path is ever looked at."""
+"""Names of the files of the page; no other path is read."""
 
 
 @router.get("/healthz")
@@ -71,9 +71,9 @@ async def asset(
 
 
 def _sent(path: Path, accepted: str, known: str) -> Response:
-    """A file, compressed where the browser takes that, or that it has not changed."""
+    """A file, compressed if the browser accepts that, or status 304 if it has not changed."""
     file = _asset(path)
-    # checked with the server each time: a new version must not meet old scripts
+    # checked with the server every time: versions of scripts must not be mixed
     headers = {"Cache-Control": "no-cache", "ETag": file.tag, "Vary": "Accept-Encoding"}
     if file.tag in known:
         return Response(status_code=304, headers=headers)
@@ -119,7 +119,7 @@ async def page(
     if_none_match: Annotated[str, Header()] = "",
 ) -> Response:
     """The page itself, at each of its addresses."""
-    # a program that mistypes an address must not get a page
+    # a program with a wrong address must get an error, not a page
     if path.startswith(("api/", "v1/")):
         raise HTTPException(404, "no such address")
     return _sent(PAGE / "index.html", accept_encoding, if_none_match)
@@ -146,7 +146,7 @@ class ModelOffer(BaseModel):
 
 
 class ServerCard(BaseModel):
-    """What a page needs to know before it asks."""
+    """What the page needs to know before a question is asked."""
 
     version: str
     methods: list[MethodCard]
@@ -170,7 +170,7 @@ class ServerCard(BaseModel):
 def about(state: StateParam) -> ServerCard:
     """Methods, models and limits."""
     options, vision, methods = state.options, None, []
-    # whoever named models chose them
+    # only where nobody has chosen a model
     if state.default_method == BUILT_IN_METHOD:
         name = recommended("vision")
         known = HUB_MODELS[name]
@@ -199,7 +199,7 @@ def about(state: StateParam) -> ServerCard:
 
 @about_router.post("/models/vision", status_code=202)
 def pull_vision(state: StateParam) -> RunHandle:
-    """Download the model that sees which suits this machine; the run's progress says how far."""
+    """Download the vision model that suits this machine; the run shows its progress."""
     ask = Ask(film="", question=recommended("vision"))
     return handle(state.pool.start(ask, kind="pull"))
 
