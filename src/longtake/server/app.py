@@ -1,14 +1,15 @@
 """The server: its routes as one ASGI application, and the process that serves them.
 
 Anybody can open a connection without a token. A connection holds a file descriptor, and a process
-without descriptors can neither accept another connection nor open a film. So there are fewer
-connections than descriptors, and one that sends no complete request is closed.
+without free descriptors can neither accept another connection nor open a film. So the number of
+connections is limited, and one that does not complete its headers in time is closed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import socket
 import sys
 import threading
@@ -39,12 +40,6 @@ from longtake.server.routes.runs import EventStreams
 from longtake.server.security import AccessKeys, Guard, open_keys, token_file
 from longtake.server.state import ServerState, open_state, owned_folder
 
-try:
-    import resource
-except ImportError:  # Windows has no limit of this kind
-    resource = None  # type: ignore[assignment]
-
-
 API = "/api/v1"
 
 
@@ -57,20 +52,19 @@ def create_app(options: ServeOptions, keys: AccessKeys | None = None) -> ASGIApp
 
 
 def _home(films: tuple[Path, ...]) -> str:
-    """Where the page opens: on the film, if one film is served by itself."""
+    """Where the page opens: at the film, if a single film is served."""
     alone = len(films) == 1 and films[0].is_file()
     return f"/film/{film_id(films[0].resolve())}" if alone else "/"
 
 
 def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:
-    """The application without its guard; further endpoints are included here."""
+    """The application without its guard."""
     state = open_state(options, keys)
-
     tools = _tools(state)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        # the engine's process starts while nobody waits for it
+        # before anybody waits for the engine's process
         state.pool.warm_up()
         async with tools.router.lifespan_context(tools) if tools else nullcontext():
             yield
@@ -86,8 +80,8 @@ def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.longtake = state
-    app.add_exception_handler(LongtakeError, _refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(LongtakeError, _error_response)
+    app.add_exception_handler(RequestValidationError, _validation_error)
     # the page and programs use the same routes
     routers = (page.about_router, films.router, films.library_router, media.router, runs.router)
     for router in routers:
@@ -95,7 +89,7 @@ def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:
     app.include_router(openai.router, prefix="/v1")
     if tools is not None:
         app.router.routes.extend(tools.routes)
-    # last: its route takes every address that is left
+    # last, because its route matches every address
     app.include_router(page.router)
     return app
 
@@ -115,17 +109,17 @@ def _tools(state: ServerState) -> Starlette | None:
     )
 
 
-def _refused(_: Request, error: Exception) -> Response:
-    """An error that is meant for users, as JSON."""
+def _error_response(_: Request, error: Exception) -> Response:
+    """An error of ours as JSON."""
     assert isinstance(error, LongtakeError)
     status, code = status_of(error)
-    # as FastAPI itself answers requests whose values are of no use
+    # the status that FastAPI itself gives invalid values
     status = 422 if code in ("invalid_request", "invalid_film") else status
     return _error_reply({"detail": public_message(error), "error": type(error).__name__}, status)
 
 
-def _invalid(_: Request, error: Exception) -> Response:
-    """What is wrong with a request, without repeating its values, which JSON may not hold."""
+def _validation_error(_: Request, error: Exception) -> Response:
+    """Validation errors without the values, which JSON may be unable to represent."""
     assert isinstance(error, RequestValidationError)
     problems = [{name: each[name] for name in ("type", "loc", "msg")} for each in error.errors()]
     return _error_reply({"detail": problems}, 422)
@@ -137,13 +131,13 @@ def _error_reply(content: dict[str, Any], status: int) -> Response:
 
 
 SWITCH = 0.0005
-"""Seconds after which a busy thread lets another run. Each answer to a viewer waits for its turn
-behind the threads that decode and search, and Python's own 5 ms add up to a visible delay."""
+"""Seconds after which a busy thread lets another run. Replies to viewers wait for the threads that
+decode and search, and with Python's default of 5 ms these waits add up to a visible delay."""
 
 
 @contextmanager
 def server_process() -> Iterator[None]:
-    """Inside the block, this process logs and switches threads as a server does."""
+    """Log as JSON and switch threads often while the block lasts."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH)
     try:
@@ -154,7 +148,7 @@ def server_process() -> Iterator[None]:
 
 
 def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> None:
-    """Bind, tell ``ready`` the one-time URL and the token's file, and serve."""
+    """Bind, call ``ready`` with the one-time URL and the token's file, and serve."""
     with owned_folder(options.data), _bind(options.host, options.port) as listener:
         options = replace(options, port=listener.getsockname()[1])
         keys = open_keys(options)
@@ -188,7 +182,7 @@ def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     finally:
-        # a reply that still waits must not keep the end of the block waiting
+        # without waiting for replies that are under way
         server.should_exit = server.force_exit = True
         run.join()
 
@@ -197,8 +191,8 @@ def _bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # connections inherit it; otherwise the body of a response waits 40 ms for the client to
-    # acknowledge the headers, which are sent apart
+    # connections inherit it; otherwise a response's body waits up to 40 ms until the client has
+    # acknowledged its headers
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         listener.bind((host, port))
@@ -214,41 +208,38 @@ HEADER_SECONDS = 10.0
 """Seconds for the headers of a request. Clients send them in one packet; nginx waits 60 s, but it
 has more connections to spare."""
 MAX_CONNECTIONS = 1000
-"""Connections where descriptors are plenty: more viewers than one process can serve."""
+"""Upper bound, however many descriptors there are: more viewers than one process can serve."""
 BACKLOG = 128
-"""Connections that wait to be accepted; the loop accepts all of them at once."""
+"""Connections that may wait to be accepted."""
 
 
 class ConnectionLimits(NamedTuple):
-    """How many connections there may be."""
+    """How many connections may be open, and how many may wait to be accepted."""
 
     open: int = MAX_CONNECTIONS
     waiting: int = BACKLOG
-    """To be accepted."""
 
 
 def connection_limits() -> ConnectionLimits:
     """The limits that the file descriptors of this process allow."""
-    if resource is None:
-        return ConnectionLimits()
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptors == resource.RLIM_INFINITY:
         return ConnectionLimits()
-    # a viewer holds two: the connection and the trace or film that is sent; a third is left for
-    # the films, databases and pipes of the server itself
+    # a viewer needs two, for the connection and for the trace or film that is sent; the rest is
+    # for the server's own films, databases and pipes
     return ConnectionLimits(min(MAX_CONNECTIONS, descriptors // 3), min(BACKLOG, descriptors // 8))
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP as uvicorn speaks it, for a bounded number of connections that send their headers."""
+    """uvicorn's HTTP protocol with limits on connections and on the time for their headers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._headers_due: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Refuse a connection at once if there are too many; else wait for its first request."""
-        # counts the connection, even if it is refused
+        """Refuse the connection if there are too many; otherwise wait for its first request."""
+        # adds the connection to those that are counted
         super().connection_made(transport)
         if len(self.connections) > connection_limits().open:
             transport.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n")
@@ -267,7 +258,7 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _limit_headers(self) -> None:
-        # between requests uvicorn's own limit for idle connections applies, until data arrives
+        # between requests, uvicorn's limit for idle connections applies
         if self.conn.their_state is not h11.IDLE:
             self._forget_limit()
         elif self._headers_due is None:

@@ -37,7 +37,7 @@ class ChangeNotifier:
         loop = asyncio.get_running_loop()
         future: Future[None] = loop.create_future()
         with self._lock:
-            # those who gave up waiting
+            # without those who gave up waiting
             self._listening = [entry for entry in self._listening if not entry[1].done()]
             self._listening.append((loop, future))
         return future
@@ -59,7 +59,7 @@ def _wake(future: Future[None]) -> None:
 
 HEARTBEAT = 15.0
 """Seconds after which a comment keeps an idle connection open."""
-LONGEST_TEXT = 600
+MAX_TEXT = 600
 """Characters of a reply or a result in a brief event."""
 # the fields that every event begins with, in the order in which they are written
 _START = re.compile(rb'\{"id":(\d+),"parent":(?:\d+|null),"time":[-+.\deE]+,"kind":"(\w+)"')
@@ -67,7 +67,7 @@ _START = re.compile(rb'\{"id":(\d+),"parent":(?:\d+|null),"time":[-+.\deE]+,"kin
 
 @dataclass(frozen=True, slots=True)
 class TraceLine:
-    """One event as it stands in the trace."""
+    """An event as it is written in the trace."""
 
     id: int
     kind: str
@@ -89,7 +89,7 @@ class TraceReader:
                 self._file = self._path.open("rb")
             except FileNotFoundError:
                 return  # the run is still waiting
-        # so much at once that a long trace does not hold up other viewers
+        # a bounded part, so that a long trace does not hold up other viewers
         chunk = self._file.read(1 << 18)
         # the last piece is a line that is still being written
         *whole, self._rest = (self._rest + chunk).split(b"\n")
@@ -127,7 +127,7 @@ def read_line(data: bytes) -> TraceLine | None:
     start = _START.match(data)
     if start is not None:
         return TraceLine(int(start[1]), start[2].decode(), data)
-    # written by another version, or a file name that is not valid UTF-8
+    # written by another version, or with a file name that is not valid UTF-8
     try:
         raw = json.loads(data)
     except ValueError:
@@ -148,7 +148,7 @@ async def follow(
     reader = TraceReader(path, after)
     try:
         while True:
-            # asked before reading: what was written before the end is read after asking
+            # checked before reading, so that everything written before the end is read
             change, over = listen() if listen else None, ended()
             batch = list(reader.lines())
             if batch or not reader.more:
@@ -165,7 +165,7 @@ async def follow(
 
 
 async def disconnected(receive: Receive) -> None:
-    """Return when whoever sent a request has gone."""
+    """Return when the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -177,7 +177,7 @@ def sse(kind: str, data: bytes, id: int | None = None) -> bytes:  # noqa: A002
 
 
 def brief(line: TraceLine) -> bytes:
-    """An event without what a list of events does not show: prompts, cards, long texts."""
+    """An event without what lists of events do not show: prompts, cards, long texts."""
     if line.kind not in ("chat_called", "run_started", "tool_called"):
         return line.data
     # parsed only if there is something to leave out
@@ -186,6 +186,6 @@ def brief(line: TraceLine) -> bytes:
         event.pop(name, None)
     for name in ("reply", "thinking", "result"):
         text = event.get(name)
-        if isinstance(text, str) and len(text) > LONGEST_TEXT:
-            event[name] = text[:LONGEST_TEXT] + "…"
+        if isinstance(text, str) and len(text) > MAX_TEXT:
+            event[name] = text[:MAX_TEXT] + "…"
     return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()

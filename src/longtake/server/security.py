@@ -1,12 +1,12 @@
 """Who may talk to the server.
 
-The server runs on a machine where a browser shows pages of strangers, so every request is checked
+The server runs on a machine whose browser shows pages of strangers, so every request is checked
 before it reaches a route:
 
 - ``Host`` must be one of our names, which defeats DNS rebinding;
-- ``Origin``, where a browser sends it, must be one of our own, and nothing is offered to others;
+- ``Origin``, if a browser sends it, must be one of ours, and no other origin is allowed by CORS;
 - the token is required, as ``Authorization: Bearer`` or as the cookie that the one-time URL sets;
-- bodies must be declared as JSON, which a page of another site cannot send without asking first.
+- bodies must be declared as JSON, which browsers do not send to another site without a preflight.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from longtake.server.options import ServeOptions
 
 CODE_SECONDS = 600.0
 """How long the one-time URL works."""
-SHORTEST_TOKEN = 16
+MIN_TOKEN = 16
 """Characters of a token that a user chose."""
-OPEN = ("/healthz", "/enter", "/favicon.ico", "/")
-"""Paths that need no token: they show nothing about films, runs or settings."""
-OPEN_BELOW = ("/assets/", "/film/", "/run/", "/compare/", "/replay", "/library")
-"""Files of the page, and its addresses, which all return the same empty page."""
+PUBLIC = ("/healthz", "/enter", "/favicon.ico", "/")
+"""Paths that need no token: they reveal nothing about films, runs or settings."""
+PUBLIC_PREFIXES = ("/assets/", "/film/", "/run/", "/compare/", "/replay", "/library")
+"""Prefixes of such paths: files of the page, and its addresses, which return the same page."""
 UPLOADS = ("/api/v1/films/upload",)
 """Paths that take a film as the body, not JSON."""
 MAX_BODY = 1_000_000
 """Bytes of a JSON body."""
-PROTOCOL = "/v1/"
-"""Paths of the endpoint for OpenAI's clients, which read errors in a shape of their own."""
-MAX_SENT = 512_000_000
-"""Bytes of a JSON body there: it may hold a film."""
+OPENAI_PREFIX = "/v1/"
+"""Paths for OpenAI's clients, which expect errors in OpenAI's format."""
+MAX_OPENAI_BODY = 512_000_000
+"""Bytes of a JSON body there, which may hold a film."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
     "media-src 'self' blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; "
@@ -67,14 +67,14 @@ HEADERS: Mapping[str, str] = {
 
 
 class Refusal(NamedTuple):
-    """Why a request goes no further."""
+    """Why a request is rejected."""
 
     status: int
     detail: str
 
     def body(self, path: str) -> dict[str, object]:
-        """The refusal as the clients of a path read it."""
-        if not path.startswith(PROTOCOL):
+        """The JSON that the clients of a path expect."""
+        if not path.startswith(OPENAI_PREFIX):
             return {"detail": self.detail}
         kind = "authentication_error" if self.status == 401 else "invalid_request_error"
         error = {"message": self.detail, "type": kind, "param": None, "code": "refused"}
@@ -86,7 +86,7 @@ class AccessKeys:
 
     def __init__(self, token: str, port: int) -> None:
         self.token = token
-        # cookies do not tell ports apart, so two servers need two names
+        # cookies are shared by all ports of a host, so two servers need two names
         self.cookie_name = f"longtake-{port}"
         # derived, so that a browser stays signed in when the server restarts
         self.cookie = hmac.new(token.encode(), b"longtake cookie", hashlib.sha256).hexdigest()
@@ -122,7 +122,7 @@ class AccessKeys:
     def set_cookie(self, response: Response) -> None:
         """Sign a browser in."""
         month = 30 * 86400
-        # strict: no request that begins at another site carries it
+        # strict: browsers do not send it with requests from other sites
         response.set_cookie(
             self.cookie_name, self.cookie, httponly=True, samesite="strict", max_age=month
         )
@@ -131,8 +131,8 @@ class AccessKeys:
 def open_keys(options: ServeOptions) -> AccessKeys:
     """The user's token, or else the one kept in a file that only the user can read."""
     if options.token:
-        if len(options.token) < SHORTEST_TOKEN:
-            raise ConfigError(f"the token must have {SHORTEST_TOKEN} characters or more")
+        if len(options.token) < MIN_TOKEN:
+            raise ConfigError(f"the token must have {MIN_TOKEN} characters or more")
         return AccessKeys(options.token, options.port)
     return AccessKeys(_kept_token(token_file(options)), options.port)
 
@@ -149,25 +149,25 @@ def _kept_token(path: Path) -> str:
             raise ConfigError(f"{path}: others can read the token; delete it or chmod 600")
         kept = path.read_text().strip()
         # one that a full disk cut off is replaced
-        if len(kept) >= SHORTEST_TOKEN:
+        if len(kept) >= MIN_TOKEN:
             return kept
     token = secrets.token_urlsafe(32)
-    # readable by the user alone, and whole or not at all; the folder is this server's own
+    # readable by the user alone, and written completely or not at all
     write_atomically(path, token.encode())
     return token
 
 
 class Guard:
-    """ASGI middleware that turns away every request that is not ours."""
+    """ASGI middleware that rejects requests of strangers."""
 
     def __init__(self, app: ASGIApp, keys: AccessKeys, names: tuple[str, ...], home: str) -> None:
         self._app, self._keys, self._home = app, keys, home
         self._names = {name.lower() for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a request, pass it on, and add the security headers to the response."""
+        """Check a request, pass it on, and add security headers to the response."""
         if scope["type"] == "websocket":
-            # there are none; closing before accepting is a plain 403
+            # there are no websockets; closing before accepting is a plain 403
             await send({"type": "websocket.close", "code": 1008})
             return
         if scope["type"] != "http":
@@ -183,7 +183,7 @@ class Guard:
                     headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        # the length that a request declares was checked; this counts what it sends
+        # the declared length was checked; this counts what is sent
         limit, received = body_limit(scope["path"]), 0
 
         async def counted_receive() -> Message:
@@ -209,27 +209,27 @@ class Guard:
                     await send({"type": "http.response.body", "body": b""})
 
     def refusal(self, scope: Scope) -> Refusal | None:
-        """Why a request is turned away; ``None`` if it is not."""
+        """Why a request is rejected; ``None`` if it is accepted."""
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         if headers.get("host", "").lower() not in self._names:
             return Refusal(421, "this server is not known under that host name")
         origin = headers.get("origin")
-        if origin is not None and not self._is_ours(origin):
+        if origin is not None and not self._is_own_origin(origin):
             return Refusal(403, "requests of other sites are refused")
-        open_path = is_open(path)
-        # an image or a script of another site comes without Origin, but with this
+        open_path = path in PUBLIC or path.startswith(PUBLIC_PREFIXES)
+        # a page of another site requests images and scripts without Origin, but with this
         if headers.get("sec-fetch-site") == "cross-site" and not open_path:
             return Refusal(403, "requests of other sites are refused")
         if not open_path and not self._keys.admits(headers):
             return Refusal(401, "a token is required; open the URL that longtake serve prints")
-        # the two contradict each other, and servers differ in which of them they follow
+        # the two contradict each other, and servers differ in which one they follow
         if "content-length" in headers and "transfer-encoding" in headers:
             return Refusal(400, "send either Content-Length or Transfer-Encoding")
         if method in ("POST", "PUT", "PATCH"):
             return _body_refusal(headers, path)
         return None
 
-    def _is_ours(self, origin: str) -> bool:
+    def _is_own_origin(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")
         return scheme in ("http", "https") and host.lower() in self._names
 
@@ -245,11 +245,6 @@ class Guard:
         return response
 
 
-def is_open(path: str) -> bool:
-    """Whether a path needs no token."""
-    return path in OPEN or path.startswith(OPEN_BELOW)
-
-
 def _body_refusal(headers: Headers, path: str) -> Refusal | None:
     if path in UPLOADS:
         return None
@@ -261,7 +256,7 @@ def _body_refusal(headers: Headers, path: str) -> Refusal | None:
     if length is None:
         return Refusal(411, "the length of the body is required")
     limit = body_limit(path)
-    # more digits than a length has are not worth converting, which takes quadratic time
+    # converting a number takes quadratic time, and no length has that many digits
     if not length.isdecimal() or len(length) > 20 or int(length) > limit:
         return Refusal(413, f"the body is larger than {limit} bytes")
     return None
@@ -271,4 +266,4 @@ def body_limit(path: str) -> float:
     """Bytes that the body of a request may have."""
     if path in UPLOADS:
         return math.inf  # counted against --max-upload as it is written
-    return MAX_SENT if path.startswith(PROTOCOL) else MAX_BODY
+    return MAX_OPENAI_BODY if path.startswith(OPENAI_PREFIX) else MAX_BODY

@@ -1,4 +1,4 @@
-"""What the routes of one server share, and the lock on the folder where it is kept."""
+"""What the routes of a server share, and the lock on its folder."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ServerState:
         self.pool.close()
 
     def record(self, run: str) -> RunRecord:
-        """What is known about a run, under way or over; 404 if there is none."""
+        """The record of a run, under way or over; 404 if there is none."""
         # in this order: a run that ends in between is in the journal by then
         live = self.pool.get(run)
         record = live.record if live is not None else self.journal.read(run)
@@ -92,10 +92,10 @@ class ServerState:
 
 @contextmanager
 def owned_folder(*folders: Path) -> Iterator[Path]:
-    """The first of these folders that no other server uses, owned while the block lasts.
+    """The first of these folders that no other server uses, locked while the block lasts.
 
-    A server marks the unfinished runs that it finds as broken and removes unfinished uploads, so
-    they must not be those of another server. The lock ends with the process, however that ends.
+    A server marks unfinished runs as broken and removes unfinished uploads, so they must not be
+    those of another server. The lock ends with the process, however that ends.
     """
     for data in folders:
         private_folder(data.parent)
@@ -132,7 +132,7 @@ def open_state(options: ServeOptions, keys: AccessKeys) -> ServerState:
     )
 
 
-# a coroutine: FastAPI calls plain functions in a thread, which waits behind other threads
+# a coroutine, because FastAPI calls plain functions in a thread, which waits for other threads
 async def _state(request: Request) -> ServerState:
     state: ServerState = request.app.state.longtake
     return state

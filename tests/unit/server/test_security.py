@@ -16,7 +16,7 @@ from longtake.errors import ConfigError
 from longtake.server.app import create_app
 from longtake.server.films import NoSuchFilm, ServedFilms, film_id
 from longtake.server.options import ServeOptions
-from longtake.server.security import SHORTEST_TOKEN, AccessKeys, Guard, open_keys, token_file
+from longtake.server.security import MIN_TOKEN, AccessKeys, Guard, open_keys, token_file
 
 HOME = "http://127.0.0.1:8750"
 TOKEN = "t" * 32
@@ -228,7 +228,7 @@ def test_a_token_that_a_full_disk_cut_off_is_replaced(options, left):
     file.write_text(left)
     file.chmod(0o600)
     keys = open_keys(options)
-    assert len(file.read_text()) >= SHORTEST_TOKEN
+    assert len(file.read_text()) >= MIN_TOKEN
     assert file.stat().st_mode & 0o777 == 0o600
     assert open_keys(options).token == keys.token == file.read_text()
     assert [path.name for path in file.parent.glob(".token*")] == []

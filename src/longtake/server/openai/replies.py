@@ -1,8 +1,8 @@
-"""Replies as clients of OpenAI's protocol read them.
+"""Replies in OpenAI's protocol.
 
-``content`` holds the bare answer. The steps of the run are ``reasoning`` (``reasoning_content`` for
-other clients), its evidence are citations with a link to the moment, and everything else that we
-know is below ``longtake``.
+``content`` is the answer alone. The steps of the run are ``reasoning`` (for other clients,
+``reasoning_content``), its evidence are citations with a link to the moment, and everything else is
+in ``longtake``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ STATUS: tuple[tuple[type[Exception], int, str], ...] = (
 
 @dataclass(frozen=True)
 class Head:
-    """What every part of a reply begins with."""
+    """What all parts of a reply have in common."""
 
     run: str
     model: str
@@ -54,7 +54,7 @@ class Head:
     """Address of the server, for links."""
 
     def of(self, kind: str) -> dict[str, Any]:
-        """The fields of an object of that kind."""
+        """The first fields of an object of that kind."""
         identity = f"chatcmpl-{self.run}"
         return {"id": identity, "object": kind, "created": self.created, "model": self.model}
 
@@ -63,7 +63,7 @@ def completion(head: Head, request: FilmRequest, result: Result, steps: str) -> 
     """The whole reply."""
     message = {"role": "assistant", **_answer(head, request, result.answer)}
     if steps:
-        # two names are in use, and each client reads one of them
+        # clients read one name or the other
         message |= {"reasoning": steps, "reasoning_content": steps}
     return whole(head, message, result.usage, longtake=extras(head, request, result))
 
@@ -104,7 +104,7 @@ def usage_chunk(head: Head, usage: Usage) -> dict[str, Any]:
 
 
 def sse(piece: Mapping[str, Any]) -> bytes:
-    """A piece of a stream as it is sent."""
+    """A piece of a stream as a Server-Sent Event."""
     return f"data: {json.dumps(piece, ensure_ascii=False)}\n\n".encode()
 
 
@@ -116,7 +116,7 @@ def describe_model(name: str, created: int) -> dict[str, Any]:
 def _answer(head: Head, request: FilmRequest, answer: Answer) -> dict[str, Any]:
     content = request.asked.reply_text(answer.choice, answer.text)
     fields: dict[str, Any] = {"content": content, "annotations": citations(head, answer, content)}
-    # an empty answer says why it is empty, where clients look for that
+    # the field in which clients look for the reason of an empty answer
     if not content or answer.status not in (*GIVEN, "budget_spent"):
         fields["refusal"] = answer.reason or f"no answer ({answer.status})"
     return fields
@@ -130,7 +130,7 @@ def citations(head: Head, answer: Answer, content: str) -> list[dict[str, Any]]:
         citation = {
             "url": f"{head.base}film/{head.film}#t={start:g}",
             "title": f"{clock(start)} {evidence.source}",
-            # the protocol cites a part of the text; ours support all of it
+            # the protocol cites a part of the text; our evidence supports all of it
             "start_index": 0,
             "end_index": len(content),
         }
@@ -139,7 +139,7 @@ def citations(head: Head, answer: Answer, content: str) -> list[dict[str, Any]]:
 
 
 def usage_of(usage: Usage) -> dict[str, Any]:
-    """The tokens of all calls that the method made."""
+    """The tokens of all calls of the method."""
     return {
         "prompt_tokens": usage.tokens_in,
         "completion_tokens": usage.tokens_out,
@@ -149,7 +149,7 @@ def usage_of(usage: Usage) -> dict[str, Any]:
 
 
 def extras(head: Head, request: FilmRequest, result: Result) -> dict[str, Any]:
-    """What the protocol has no place for."""
+    """What the protocol has no fields for."""
     answer = result.answer
     understood = {"form": request.asked.form, "question": request.asked.text}
     return {
@@ -171,7 +171,7 @@ def extras(head: Head, request: FilmRequest, result: Result) -> dict[str, Any]:
 
 
 def _footage(request: FilmRequest) -> str:
-    """What the answer is based on; pictures are never passed off as a film."""
+    """What the answer is based on: a film, or pictures with or without times."""
     if not isinstance(request.footage, SentFrames):
         return "film"
     count = len(request.footage.urls)
@@ -191,9 +191,9 @@ def status_of(error: Exception) -> tuple[int, str]:
 def error_of(error: Exception) -> tuple[int, dict[str, Any]]:
     """Status and body of an error in OpenAI's shape."""
     status, code = status_of(error)
-    # what a bug says is nobody's business but the log's
+    # the text of a bug may hold paths or data, and is in the log
     message = public_message(error) if isinstance(error, LongtakeError) else "internal error"
-    # the status that OpenAI's own server answers with
+    # the status with which OpenAI's server responds
     if isinstance(error, ConfigError) and message.startswith("unknown model"):
         status, code = 404, "model_not_found"
     return status, error_body(message, status, code, getattr(error, "key", None))
@@ -206,7 +206,7 @@ def error_body(message: str, status: int, code: str, param: str | None = None) -
 
 
 def describe(data: bytes) -> str:
-    """An event of the trace in one line; empty for what a reader need not see."""
+    """An event of the trace in one line; empty for events that are not shown."""
     event = json.loads(data)
     kind = event["kind"]
     if kind == "step_began":
@@ -221,7 +221,7 @@ def describe(data: bytes) -> str:
     if kind == "chat_called":
         text = event["reply"] or event["error"]
         return f"{event['prompt'] or event['model']}: {_short(text)}\n" if text else ""
-    # content is what was checked, so what is not checked yet is told among the steps
+    # drafts are steps, because ``content`` holds only answers that were checked
     if kind == "drafted":
         return f"\ndraft: {event['text']}" if event["anew"] and event["text"] else event["text"]
     if kind == "noted":

@@ -8,8 +8,8 @@ Multiple-choice questions are recognised in the prompts that harnesses write::
     B. a hat                                              (A) … (B) … on one line, or one a line
     The best answer is:                                   after "Options:"
 
-Only lines that are known instructions are left out; whatever else surrounds the options stays part
-of the question. What is not recognised is asked as it stands, open-ended.
+Only known instructions are left out; other text around the options stays part of the question. A
+prompt in which no options are recognised is asked as it is, open-ended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -28,8 +28,8 @@ from longtake._util.timecode import SHORT_CLOCK, parse_time
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, check_limit, unknown
 
-MOST = len(string.ascii_uppercase)
-_NUMBERS = tuple(str(number) for number in range(1, MOST + 1))
+MAX_OPTIONS = len(string.ascii_uppercase)
+_NUMBERS = tuple(str(number) for number in range(1, MAX_OPTIONS + 1))
 _LABELLED = re.compile(
     r"\s*(?:(?:\(([A-Z])\)|([A-Z])\s?[.):])\s*|(?:\((\d{1,2})\)|(\d{1,2})[.)])\s+)(\S.*?)\s*$"
 )
@@ -59,20 +59,20 @@ _INSTRUCTION = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""How a sentence begins that says in which form to answer."""
+"""The beginning of a sentence about the form of the answer."""
 _SENTENCE = re.compile(r"(?<=[.!])\s+(?=[A-Z])")
 
 
 @dataclass(frozen=True)
 class ParsedQuestion:
-    """A question as it was understood."""
+    """A question, and its options if there are any."""
 
     text: str
     options: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     """What the client calls the options; empty if they have no names, or there are none."""
     material: str = ""
-    """Subtitles that the prompt brought along."""
+    """Subtitles that the prompt contained."""
 
     @property
     def form(self) -> str:
@@ -80,7 +80,7 @@ class ParsedQuestion:
         return "multiple choice" if self.options else "open-ended"
 
     def reply_text(self, choice: str | None, text: str) -> str:
-        """The answer as the client asked for it: the option's name, else its words."""
+        """The answer in the client's form: the label of the option, else its text."""
         if choice is None or not self.options:
             return text
         number = string.ascii_uppercase.index(choice)
@@ -88,7 +88,7 @@ class ParsedQuestion:
 
 
 def read_question(prompt: str) -> ParsedQuestion:
-    """The question, and its options if the prompt has any."""
+    """Read the question and its options from a prompt."""
     material = ""
     brought = _SUBTITLES.search(prompt)
     if brought:
@@ -110,7 +110,7 @@ def read_question(prompt: str) -> ParsedQuestion:
 
 
 def without_instructions(text: str) -> str:
-    """The text without the sentences that only say in which form to answer."""
+    """The text without sentences about the form of the answer."""
     kept = []
     for line in text.splitlines():
         sentences = [s for s in _SENTENCE.split(line) if not _INSTRUCTION.match(s.strip())]
@@ -129,7 +129,7 @@ class _Block:
     options: Sequence[str]
     labels: Sequence[str]
     rest: Sequence[str] = ()
-    """What else stood in these lines."""
+    """Other text in these lines."""
 
 
 def _labelled(lines: Sequence[str]) -> _Block | None:
@@ -149,7 +149,7 @@ def _labelled(lines: Sequence[str]) -> _Block | None:
             names = string.ascii_uppercase if label == "A" else _NUMBERS
         # text between the options ends the run
         options = [*options, text] if label and label in names[len(options) :][:1] else []
-        # one labelled line is a list item, not a choice
+        # a single labelled line is an item of a list, not an option
         if len(options) > 1:
             best = _Block(start, number + 1, tuple(options), names[: len(options)])
     return best
@@ -161,8 +161,8 @@ def _headed(lines: Sequence[str]) -> _Block | None:
         if not _HEADER.match(line):
             continue
         listed = list(takewhile(_is_option, lines[start + 1 :]))
-        if 2 <= len(listed) <= MOST:
-            options = [_BULLET.sub("", each).strip() for each in listed]
+        if 2 <= len(listed) <= MAX_OPTIONS:
+            options = [_BULLET.sub("", line).strip() for line in listed]
             return _Block(start, start + 1 + len(listed), options, ())
     return None
 
@@ -183,24 +183,25 @@ def _inline(lines: Sequence[str]) -> _Block | None:
         options = [line[mark.end() : end].strip().rstrip(",;") for mark, end in spans]
         before = line[: marks[0].start()].strip()
         # "does he take (A) or (B)?" has no options
-        if all(re.search(r"\w", each) for each in options) and (not before or before[-1] in "?.:!"):
+        worded = all(re.search(r"\w", option) for option in options)
+        if worded and (not before or before[-1] in "?.:!"):
             return _Block(number, number + 1, options, letters, [before])
     return None
 
 
 PREFIX = "longtake/"
-"""What the names of all our models begin with."""
+"""Prefix of the names of our models."""
 MAX_FRAMES = 4096
 MAX_SECONDS = 1e7
-"""Latest time of a picture, four months: what is computed per second stays small."""
+"""Latest time of a picture, four months: it bounds what is computed for every second."""
 _FILM = re.compile(r'(?<!\w)film:(?:"([^"\n]+)"|(\S+?))(?=[.,;:!?)\]]*(?:\s|$))')
 _TIME = re.compile(
     rf"(?P<clock>{SHORT_CLOCK})|(?P<seconds>\d+(?:\.\d+)?)\s*(?:s|sec|secs|second|seconds)\b", re.I
 )
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _LABEL = 80
-"""Characters of a text before a picture in which its time is looked for."""
-# they would change what is returned, and are refused instead of being ignored
+"""Characters before a picture that may hold its time."""
+# not ignored, because they would change the reply
 _REFUSED = ("tools", "functions", "logprobs", "audio", "prediction", "web_search_options")
 
 
@@ -229,7 +230,7 @@ class SentFrames:
     urls: tuple[str, ...]
     """Data URLs."""
     times: tuple[float, ...] | None = None
-    """Seconds, if the client says them."""
+    """Seconds, if the client sends them."""
 
 
 Footage: TypeAlias = SentVideo | NamedFilm | SentFrames
@@ -245,7 +246,7 @@ class FilmRequest:
     footage: Footage
     budget: BudgetSettings = field(default_factory=BudgetSettings)
     carried: str = ""
-    """Earlier turns, and material that the prompt brought along."""
+    """Earlier turns, and subtitles in the prompt."""
     models: tuple[str, ...] = ()
     seed: int = 0
     fresh: bool = False
@@ -254,14 +255,14 @@ class FilmRequest:
 
 
 def read_json(body: bytes) -> Any:
-    """A JSON body; NaN, infinities and lone surrogates are no JSON."""
+    """Parse a JSON body without NaN, infinities and lone surrogates."""
 
     def refuse_constant(name: str) -> None:
         raise BadRequest(f"the body is not JSON ({name})")
 
     try:
         data = json.loads(body, parse_constant=refuse_constant)
-        # written out only where an escape could be half a character: a body may hold a film
+        # encoded only if an escape may be half a character, because a body may hold a film
         if _SURROGATE.search(body):
             json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -273,7 +274,7 @@ def read_request(body: Any, methods: Sequence[str]) -> FilmRequest:
     """Read a request body; ``methods`` are the names that models may have."""
     if not isinstance(body, dict):
         raise BadRequest("the body must be a JSON object")
-    # before anything is read: what is refused costs nothing
+    # first, so that a refused request costs little
     refuse(body, _REFUSED)
     shape = body.get("response_format")
     if shape is not None and (not isinstance(shape, dict) or shape.get("type") != "text"):
@@ -325,11 +326,11 @@ def read_model(model: str, methods: Sequence[str]) -> tuple[str, dict[str, str]]
 
 
 def _strictest(*given: Mapping[str, Any]) -> BudgetSettings:
-    """The budget in which a limit in the model's name holds even if the body has a higher one."""
+    """The lowest of each limit: the body cannot raise one that the model's name has."""
     known = {"cost": float, "tokens": int, "frames": int, "seconds": float, "calls": int}
     limits: dict[str, Any] = {}
-    for name, value in (pair for each in given for pair in each.items()):
-        # a mistyped limit must not be ignored: it would be no limit
+    for name, value in chain.from_iterable(limits.items() for limits in given):
+        # an ignored typing error would mean no limit
         if name not in known:
             raise unknown("limit", name, list(known))
         try:
@@ -342,7 +343,7 @@ def _strictest(*given: Mapping[str, Any]) -> BudgetSettings:
 
 
 class Extras(BaseModel):
-    """Our own key of a request."""
+    """The ``longtake`` key of a request."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -421,7 +422,7 @@ def _part(part: Any) -> SentPart:
         return SentPart("text", str(part.get("text") or ""))
     if kind in ("image_url", "video_url"):
         given = part.get(kind)
-        # an object with the address and extras such as nframes and fps, or the bare address
+        # an object with the URL and extras such as nframes and fps, or the URL itself
         url = given.get("url") if isinstance(given, dict) else given
         if not isinstance(url, str) or not url:
             raise BadRequest(f"{kind}: an address is missing", key="messages")
@@ -436,7 +437,7 @@ def _turns(turns: Sequence[_Turn]) -> tuple[str, str]:
     lines = []
     for turn in earlier:
         text = turn.text
-        # harnesses only say there in which form to answer
+        # harnesses use it only for the form of the answer
         if turn.role in ("system", "developer"):
             text = without_instructions(text)
         if text:
@@ -446,7 +447,7 @@ def _turns(turns: Sequence[_Turn]) -> tuple[str, str]:
 
 
 def _untimed(turn: _Turn) -> str:
-    """The words of a turn without the labels that only say when its pictures were taken."""
+    """The text of a turn without the labels that give the times of its pictures."""
     kept = []
     following = [*turn.parts[1:], None]
     for part, after in zip(turn.parts, following, strict=True):
@@ -457,14 +458,14 @@ def _untimed(turn: _Turn) -> str:
 
 
 def _footage(turns: Sequence[_Turn], body: Mapping[str, Any]) -> Footage:
-    """What the question is about: the last video or pictures that were sent, or a name."""
+    """What the question is about: the last video or pictures, or else a film's name."""
     for turn in reversed(turns):
         videos = [part.text for part in turn.parts if part.kind == "video"]
         images = [part for part in turn.parts if part.kind == "image"]
         if len(videos) > 1:
-            raise BadRequest("messages: one film a question, please", key="messages")
+            raise BadRequest("messages: send one film per question", key="messages")
         if videos and images:
-            raise BadRequest("messages: a film or pictures, not both", key="messages")
+            raise BadRequest("messages: send a film or pictures, not both", key="messages")
         if videos:
             return _video(videos[0], body)
         if images:
@@ -480,11 +481,11 @@ def _footage(turns: Sequence[_Turn], body: Mapping[str, Any]) -> Footage:
 
 
 def listed_frames(url: str) -> tuple[str, ...]:
-    """The pictures of a ``data:video/jpeg`` address, vLLM's list of frames; else none."""
+    """The pictures of a ``data:video/jpeg`` URL, vLLM's list of frames; else none."""
     head, _, data = url.partition(",")
     if not head.startswith("data:video/jpeg"):
         return ()
-    # vLLM puts the base64 of all frames in one address, with commas between them
+    # vLLM puts the base64 of all frames into one URL, with commas between them
     pictures = data.split(",")
     if len(pictures) > MAX_FRAMES:
         raise BadRequest(f"video_url: more than {MAX_FRAMES} frames", key="messages")
@@ -506,7 +507,7 @@ def frame_times(count: int, how: Mapping[str, Any]) -> tuple[float, ...] | None:
     fps, duration = _positive(how.get("fps")), _positive(how.get("duration"))
     numbers, total = how.get("frames_indices"), _positive(how.get("total_num_frames"))
     if isinstance(numbers, list) and len(numbers) == count:
-        # clients send either the rate or what it follows from
+        # clients send the rate, or the figures from which it follows
         rate = fps or (total / duration if total and duration else None)
         valid = all(isinstance(number, int) and 0 <= number < 1e12 for number in numbers)
         if rate and valid and sorted(set(numbers)) == numbers:
@@ -523,7 +524,7 @@ def _checked_times(times: tuple[float, ...] | None) -> tuple[float, ...] | None:
 
 
 def _positive(value: Any) -> float | None:
-    # compared first: an integer may be too large for a float
+    # compared first, because an integer may be too large for a float
     return float(value) if isinstance(value, int | float) and 0 < value < 1e12 else None
 
 

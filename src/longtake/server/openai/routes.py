@@ -1,8 +1,8 @@
 """The routes of OpenAI's protocol: every method is a model that answers questions about films.
 
-A question names a film of the catalog, or brings a film or pictures along. What is sent is kept in
-``<data>/sent`` under the hash of its bytes, so that every question about it finds the same index.
-The oldest is removed when there is too much.
+A question names a film of the catalog, or contains a film or pictures. Those are stored in
+``<data>/sent`` under the hash of their bytes, so that all questions about them use one index. The
+oldest are removed when they take too much space.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from longtake import registry
 from longtake._util import write_atomically
 from longtake._util.cancellation import Cancelled
 from longtake.errors import LongtakeError, MediaError
-from longtake.index.store import private_folder
+from longtake.index.store import folder_bytes, private_folder
 from longtake.runner.history import CARRIED
 from longtake.server.events import TraceReader, disconnected
 from longtake.server.films import SENT, NoSuchFilm
@@ -58,18 +58,18 @@ from longtake.types import Result
 from longtake.video.pictures import open_picture
 from longtake.video.video import probe
 
-KEPT = 8_000_000_000
+MAX_KEPT = 8_000_000_000
 """Bytes of sent films that are kept."""
 MAX_PIXELS = 16_000_000
 """Pixels of a sent picture."""
 _BASE64 = re.compile(r"data:(\w+/[\w.+-]+);base64,", re.ASCII)
 _storing = threading.Lock()
-"""Held while something sent is stored: clients repeat a request, and send the same at once."""
+"""Held while a film or pictures are stored: clients may send the same ones at the same time."""
 SUFFIXES = {"video/webm": ".webm", "video/x-matroska": ".mkv", "video/quicktime": ".mov"}
 
 
 def place(state: ServerState, footage: Footage) -> str:
-    """The id of what a question is about; raises if it is not there, or no film."""
+    """The id of what a question is about; raises if it is missing or not a film."""
     if isinstance(footage, NamedFilm):
         return _named(state, footage.name)
     if isinstance(footage, SentFrames):
@@ -86,7 +86,7 @@ def _named(state: ServerState, name: str) -> str:
             matches.append(file.id)
     if not matches:
         raise NoSuchFilm(name)
-    # which one was meant cannot be guessed
+    # no guess which one is meant
     if len(matches) > 1:
         raise BadRequest(f"film:{name} could be {len(matches)} films; name its folder, too")
     return matches[0]
@@ -119,7 +119,7 @@ def _video(state: ServerState, video: SentVideo) -> str:
                 probe(draft, state.options.settings.media)
                 draft.rename(path)
             except MediaError as error:
-                # the name of our own file would mean nothing to the client
+                # without the name of our file, which the client does not know
                 raise BadRequest(f"video_url: {error.detail}") from error
             finally:
                 draft.unlink(missing_ok=True)
@@ -134,7 +134,7 @@ def _frames(state: ServerState, sent: SentFrames) -> str:
         with opened_picture(data) as picture:
             picture.verify()
         pictures.append(data)
-    # without times, pictures are one second apart, and the answer says that this is made up
+    # without times, pictures are one second apart; ``footage`` in the reply says so
     times = sent.times or tuple(float(number) for number in range(len(pictures)))
     digest = hashlib.blake2b(json.dumps(times).encode(), digest_size=16)
     for data in pictures:
@@ -180,14 +180,13 @@ def opened_picture(data: bytes) -> Iterator[Image.Image]:
 
 
 def _evict(folder: Path, keep: Path) -> None:
-    """Remove the oldest of what was sent, until the rest is below the limit."""
-    # newest first, so that the oldest are those above the limit
+    """Remove the oldest of what was sent until the rest is below the limit."""
+    # newest first: whatever exceeds the limit is old
     entries = sorted(folder.iterdir(), key=lambda entry: entry.stat().st_mtime, reverse=True)
     total = 0
     for entry in entries:
-        files = [entry, *entry.rglob("*")] if entry.is_dir() else [entry]
-        total += sum(file.stat().st_size for file in files)
-        if total > KEPT and entry != keep:
+        total += folder_bytes(entry) if entry.is_dir() else entry.stat().st_size
+        if total > MAX_KEPT and entry != keep:
             if entry.is_dir():
                 shutil.rmtree(entry, ignore_errors=True)
             else:
@@ -199,7 +198,7 @@ router = APIRouter(tags=["openai"])
 GRACE = 20.0
 """Seconds for which a run goes on after its client has gone: SDKs retry after their timeout, and
 the retry joins the run instead of paying twice."""
-# errors would only be repeated; a full queue is worth another try
+# a retry would fail again, except where the queue was full
 FINAL = {"x-should-retry": "false"}
 STARTED = int(time.time())
 _LEFT: dict[tuple[int, Ask], ServerRun] = {}
@@ -237,7 +236,7 @@ async def complete(request: Request, state: StateParam) -> Response:
     """Answer a question about a film."""
     body = await request.body()
     try:
-        # decoding base64, hashing and opening a film take time that the loop does not have
+        # decoding base64, hashing and opening a film would block the event loop
         question = await run_in_threadpool(_start, state, body, str(request.base_url))
     except (LongtakeError, ValidationError) as error:
         return _refused(error)
@@ -266,9 +265,9 @@ def _start(state: ServerState, body: bytes, base: str) -> AskedRequest:
         # a method that never searches needs no index
         index_first=False,
     )
-    # the client of such a run may have retried after it ended
+    # the client may be retrying, and its run may have ended meanwhile
     run = _LEFT.get((id(state.pool), ask))
-    # one under way is joined by the pool, which counts who waits for it
+    # the pool joins runs under way, and counts who waits for them
     if run is None or not run.ended:
         run = state.pool.start(ask)
     head = Head(run.id, wanted.model, int(run.record.created), film, base)
@@ -281,7 +280,7 @@ async def _whole(question: AskedRequest, request: Request, state: ServerState) -
     gone = asyncio.ensure_future(disconnected(request.receive))
     await asyncio.wait([ended, gone], return_when=asyncio.FIRST_COMPLETED)
     gone.cancel()
-    # the client has gone; it may come back
+    # the client has disconnected, but may retry
     if not ended.done():
         ended.cancel()
         key = (id(state.pool), run.record.ask)
@@ -292,13 +291,13 @@ async def _whole(question: AskedRequest, request: Request, state: ServerState) -
         result = await _result(run)
     except Exception as error:  # noqa: BLE001 - whatever ended the run is told in the reply
         return _refused(error)
-    # reading a long trace would hold up the loop
+    # reading a long trace would block the event loop
     steps = await run_in_threadpool(_steps, state, run)
     return JSONResponse(replies.completion(question.head, question.request, result, steps))
 
 
 def _leave(key: tuple[int, Ask], run: ServerRun) -> None:
-    """Give up a run whose client has not come back."""
+    """Give up a run whose client has not retried."""
     _LEFT.pop(key, None)
     run.leave()
 
@@ -349,7 +348,7 @@ async def _stream(question: AskedRequest) -> AsyncIterator[bytes]:
 
 
 async def _result(run: ServerRun) -> Result:
-    # the run has ended, but its thread may not have said so yet
+    # the run has ended, but its thread may not have released the result yet
     result = await run_in_threadpool(run.result, 5.0)
     if result.answer.status == "cancelled":
         raise Cancelled("the run was cancelled")
@@ -358,7 +357,7 @@ async def _result(run: ServerRun) -> Result:
 
 def _refused(error: Exception) -> JSONResponse:
     if isinstance(error, ValidationError):
-        # one problem at a time, in the words of the protocol
+        # only the first problem, as in OpenAI's errors
         first = error.errors()[0]
         error = BadRequest(f"{first['loc'][0]}: {first['msg']}", key="messages")
     status, body = replies.error_of(error)

@@ -1,7 +1,7 @@
 """``longtake lab serve``: simulated models behind the protocol, as unreliable as configured.
 
-It supports what real servers support (pictures and lists of frames as data URLs, JSON schemas, tool
-calls, streams, usage) and can misbehave as they do: delays, "too many requests", failures.
+It supports pictures and lists of frames as data URLs, JSON schemas, tool calls, streams and usage,
+and can misbehave like real servers: delays, "too many requests", failures.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from longtake.server.openai.routes import opened_picture, read_data_url
 from longtake.types import Frame
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-# they would change what is returned, and are refused instead of being ignored
+# not ignored, because they would change the reply
 _REFUSED = ("functions", "logprobs", "logit_bias", "audio", "prediction", "web_search_options")
 _TOKEN = re.compile(r"\s*\S+|\s+$")
 
@@ -66,7 +66,7 @@ class SimulatedService:
     """Share of requests that fail, half with status 429 and half with 503."""
     seed: int = 0
     created: int = field(default_factory=lambda: int(time.time()))
-    """When the models were made, as clients see it."""
+    """Unix time that clients see as the creation of the models."""
 
     def fails(self, number: int) -> int | None:
         """The status with which a numbered request fails; ``None`` if it succeeds."""
@@ -77,7 +77,7 @@ class SimulatedService:
         return 429 if odd else 503
 
     def named(self, name: str) -> LabModel:
-        """The model that a request names: any model of the laboratory, or else the served one."""
+        """The model that a request names: a model of the laboratory, or else the served one."""
         model = parse(name) if name.startswith("lab/") else self.model
         # a server for one world keeps to it, whichever model a client names
         return replace(model, world=self.model.world) if self.model.world else model
@@ -102,10 +102,10 @@ class SimulatedService:
             return JSONResponse(replies.describe_model(name, self.created))
 
         async def complete(request: Request) -> Response:
-            # numbered on arrival: the order of the threads must not matter
+            # numbered on arrival, so that the order of threads does not matter
             body = await request.body()
             number = next(numbers)
-            # outside the threads: a hundred slow replies need no hundred threads
+            # here rather than in a thread: a hundred slow replies need no hundred threads
             await asyncio.sleep(self.latency)
             status = await run_in_threadpool(self.fails, number)
             if status is None:
@@ -137,7 +137,7 @@ class SimulatedService:
             reply = _cut(chat.complete(messages, options), options, body)
         except (ConfigError, Unsupported, ValueError) as error:
             return _refused(str(error), 400)
-        # the same reply has the same id, so that recorded runs can be compared
+        # equal replies have equal ids, so that recorded runs can be compared
         identity = digest(reply.text, *(call.arguments for call in reply.tool_calls)).hex()
         head = Head(identity, name, self.created)
         if not body.get("stream"):
@@ -145,7 +145,7 @@ class SimulatedService:
             return JSONResponse(replies.whole(head, message, reply.usage, reply.finish))
         pieces = list(_chunks(head, reply))
         if (body.get("stream_options") or {}).get("include_usage"):
-            # as servers do: with a usage chunk to come, all others say that they have none
+            # like real servers: all chunks before the one with the usage have a null usage
             pieces = [{**piece, "usage": None} for piece in pieces]
             pieces.append(replies.usage_chunk(head, reply.usage))
         stream = b"".join(map(replies.sse, pieces)) + b"data: [DONE]\n\n"
@@ -153,7 +153,7 @@ class SimulatedService:
 
 
 def read_chat(body: Mapping[str, Any]) -> tuple[list[Message], Options]:
-    """The messages and options of a request; what a model cannot do is refused, never ignored."""
+    """The messages and options of a request; unsupported parameters are refused."""
     refuse(body, _REFUSED)
     if body.get("tool_choice") not in (None, "auto", "none"):
         raise BadRequest("tool_choice: only auto and none are supported")

@@ -131,7 +131,10 @@ def test_unknown_paths(url):
 
 def test_failures_come_at_their_rate_and_are_got_over():
     with serving(SimulatedService(SHARP, fail_rate=0.4).app()) as address:
-        statuses = [post(address, PLAIN)[0] for _ in range(60)]
+        with httpx.Client() as many:
+            statuses = [
+                many.post(f"{address}/chat/completions", json=PLAIN).status_code for _ in range(60)
+            ]
         assert {429, 503, 200} == set(statuses)
         assert 0.2 < sum(status != 200 for status in statuses) / 60 < 0.6
         patient = Retrying(client(address), tries=12)
