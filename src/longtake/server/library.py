@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -60,30 +60,30 @@ class ServedLibrary:
 
     def films(self, where: str = "") -> dict[str, LibraryFilm]:
         """Films by fingerprint; the user's library may know others that must not be shown."""
-        # the id of a file is the hash of its path
-        listed = {file.id for file in self._catalog.films()}
-        shown = {}
-        for entry in self.library.entries(where):
-            for path in entry.paths:
-                identity = film_id(path.resolve())
-                if identity in listed:
-                    known = ("name", "duration", "date", "place", "tags")
-                    facts = {name: getattr(entry, name) for name in known}
-                    shown[entry.fingerprint] = LibraryFilm(id=identity, **facts)
-                    break
-        return shown
+        return {
+            entry.fingerprint: LibraryFilm.model_validate({**vars(entry), "id": files[0]})
+            for entry, files in self._served(where)
+        }
 
     def count(self) -> tuple[int, int]:
         """How many files of this server the library knows, and how many are fully indexed."""
-        listed = {file.id for file in self._catalog.films()}
-        known, ready = set(), set()
-        for entry in self.library.entries():
+        identity, known, ready = self.library.identity(), 0, 0
+        for entry, files in self._served():
             # copies of a film are counted separately
-            files = listed & {film_id(path.resolve()) for path in entry.paths}
-            known |= files
-            if entry.complete:
-                ready |= files
-        return len(known), len(ready)
+            known += len(files)
+            # with other settings, it has to be indexed again
+            if entry.complete.startswith(identity):
+                ready += len(files)
+        return known, ready
+
+    def _served(self, where: str = "") -> Iterator[tuple[Entry, list[str]]]:
+        """Entries of which this server has files, with the ids of these files."""
+        listed = {file.id for file in self._catalog.films()}
+        for entry in self.library.entries(where):
+            files = [film_id(path.resolve()) for path in entry.paths]
+            shown = [file for file in dict.fromkeys(files) if file in listed]
+            if shown:
+                yield entry, shown
 
     def enter(self, path: Path) -> None:
         """Add an indexed film, so that it can be searched and asked with the others."""

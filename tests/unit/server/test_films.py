@@ -41,7 +41,8 @@ def test_indexing_reports_progress_and_the_layers_are_done(client, film):
     assert found["hits"]
     assert client.get(f"/api/v1/films/{film}/overview").json()["chapters"][0]["start"] == 0.0
     # what was indexed here can be searched with all other films
-    assert client.get("/api/v1/library").json()["films"] == 1
+    library = client.get("/api/v1/library").json()
+    assert (library["films"], library["ready"]) == (1, 1)
     # deleting what was derived leaves the user's own file
     assert client.delete(f"/api/v1/films/{film}").json()["freed"] > 0
     assert client.get(f"/api/v1/films/{film}").status_code == 200

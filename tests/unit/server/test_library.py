@@ -153,6 +153,9 @@ def test_a_film_is_ready_once_all_of_it_is_indexed(client, library, options):
     # found by its subtitles or its pictures, while its words are still being looked for
     assert during == dict.fromkeys(TASKS, (1, 0, 1))
     assert counts() == (1, 1, 1)
+    # with other settings, it has to be indexed again
+    library.settings = replace(SETTINGS, index=replace(SETTINGS.index, fps=2.0))
+    assert counts() == (1, 0, 1)
 
 
 def test_what_ends_the_watching_is_shown(client, state, library, monkeypatch):
