@@ -10,7 +10,8 @@ import json
 import re
 import threading
 from asyncio import AbstractEventLoop, Future
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -59,6 +60,8 @@ def _wake(future: Future[None]) -> None:
 
 HEARTBEAT = 15.0
 """Seconds after which a comment keeps an idle connection open."""
+CHUNK = 1 << 18
+"""Bytes of a trace that are read at once, so that a long one does not hold up other viewers."""
 MAX_TEXT = 600
 """Characters of a reply or a result in a brief event."""
 # the fields that every event begins with, in the order in which they are written
@@ -72,54 +75,6 @@ class TraceLine:
     id: int
     kind: str
     data: bytes
-
-
-class TraceReader:
-    """Reads a trace that may still be growing."""
-
-    def __init__(self, path: Path, after: int = 0) -> None:
-        self._path, self._after = path, after
-        self._file: BinaryIO | None = None
-        self._rest = b""
-
-    def lines(self) -> Iterator[TraceLine]:
-        """The next events with an id above ``after``; none if no more are written yet."""
-        if self._file is None:
-            try:
-                self._file = self._path.open("rb")
-            except FileNotFoundError:
-                return  # the run is still waiting
-        # a bounded part, so that a long trace does not hold up other viewers
-        chunk = self._file.read(1 << 18)
-        # the last piece is a line that is still being written
-        *whole, self._rest = (self._rest + chunk).split(b"\n")
-        for data in whole:
-            line = read_line(data)
-            if line is not None and line.id > self._after:
-                self._after = line.id
-                yield line
-
-    def all_lines(self) -> Generator[TraceLine, None, None]:
-        """The events of a trace that no longer grows; closes the file."""
-        try:
-            while True:
-                yield from self.lines()
-                if not self.more:
-                    return
-        finally:
-            self.close()
-
-    @property
-    def more(self) -> bool:
-        """Whether there are bytes that :meth:`lines` has not read."""
-        if self._file is None:
-            return self._path.exists()
-        return self._file.tell() < self._path.stat().st_size
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
 
 
 def read_line(data: bytes) -> TraceLine | None:
@@ -137,6 +92,18 @@ def read_line(data: bytes) -> TraceLine | None:
     return TraceLine(raw["id"], str(raw.get("kind", "")), data)
 
 
+def read_trace(path: Path) -> Generator[TraceLine, None, None]:
+    """The events that a trace holds now; none if the run is still waiting."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for data in file:
+            # without its end, the last line is still being written
+            line = read_line(data[:-1]) if data.endswith(b"\n") else None
+            if line is not None:
+                yield line
+
+
 async def follow(
     path: Path,
     *,
@@ -145,23 +112,30 @@ async def follow(
     ended: Callable[[], bool] = lambda: True,
 ) -> AsyncGenerator[list[TraceLine], None]:
     """Batches of events until the run has ended; an empty batch means that nothing happened."""
-    reader = TraceReader(path, after)
-    try:
+    with ExitStack() as stack:
+        file: BinaryIO | None = None
+        rest = b""
         while True:
             # checked before reading, so that everything written before the end is read
             change, over = listen() if listen else None, ended()
-            batch = list(reader.lines())
-            if batch or not reader.more:
+            # while the run is waiting, there is no file
+            if file is None and path.exists():
+                file = stack.enter_context(path.open("rb"))
+            chunk = file.read(CHUNK) if file else b""
+            # the last piece is a line that is still being written
+            *whole, rest = (rest + chunk).split(b"\n")
+            lines = filter(None, map(read_line, whole))
+            batch = [line for line in lines if line.id > after]
+            at_end = len(chunk) < CHUNK
+            if batch or at_end:
                 yield batch
-            if reader.more:
+            if not at_end:
                 # let other viewers have their turn
                 await asyncio.sleep(0)
             elif over or change is None:
                 return
             else:
                 await asyncio.wait([change], timeout=HEARTBEAT)
-    finally:
-        reader.close()
 
 
 async def disconnected(receive: Receive) -> None:

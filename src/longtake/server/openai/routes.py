@@ -35,7 +35,7 @@ from longtake._util.cancellation import Cancelled
 from longtake.errors import LongtakeError, MediaError
 from longtake.index.store import folder_bytes, private_folder
 from longtake.runner.history import CARRIED
-from longtake.server.events import TraceReader, disconnected
+from longtake.server.events import disconnected, read_trace
 from longtake.server.films import SENT, NoSuchFilm
 from longtake.server.journal import Ask
 from longtake.server.openai import replies
@@ -304,7 +304,7 @@ def _leave(key: tuple[int, Ask], run: ServerRun) -> None:
 
 def _steps(state: ServerState, run: ServerRun) -> str:
     """The steps of a run that has ended."""
-    lines = TraceReader(state.journal.trace(run.id)).all_lines()
+    lines = read_trace(state.journal.trace(run.id))
     return "".join(replies.describe(line.data) for line in lines if line.kind != "drafted")
 
 

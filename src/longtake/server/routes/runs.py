@@ -275,11 +275,9 @@ async def watch(
 def one_event(run: str, event: int, state: StateParam) -> Response:
     """One event in full: the messages that a model was sent, and its whole reply."""
     state.record(run)
-    # ids ascend, so the first line from there on is the event or none
-    later = events.TraceReader(state.journal.trace(run), after=event - 1).all_lines()
-    with closing(later):
-        line = next(later, None)
-    if line is None or line.id != event:
+    with closing(events.read_trace(state.journal.trace(run))) as lines:
+        line = next((line for line in lines if line.id == event), None)
+    if line is None:
         raise HTTPException(404, "no such event")
     return Response(line.data, media_type="application/json")
 
