@@ -16,7 +16,7 @@ import hashlib
 import hmac
 import math
 import secrets
-import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -90,26 +90,19 @@ class AccessKeys:
         self.cookie_name = f"longtake-{port}"
         # derived, so that a browser stays signed in when the server restarts
         self.cookie = hmac.new(token.encode(), b"longtake cookie", hashlib.sha256).hexdigest()
-        self._codes: set[str] = set()
-        self._lock = threading.Lock()
+        # when each of them expires
+        self._codes: dict[str, float] = {}
 
     def code(self) -> str:
         """A code that opens the page once."""
         code = secrets.token_urlsafe(24)
-        with self._lock:
-            self._codes.add(code)
-        timer = threading.Timer(CODE_SECONDS, self.redeem, [code])
-        # it must not keep the process alive
-        timer.daemon = True
-        timer.start()
+        self._codes[code] = time.monotonic() + CODE_SECONDS
         return code
 
     def redeem(self, code: str) -> bool:
         """Whether the code is valid; it is not valid again."""
-        with self._lock:
-            valid = code in self._codes
-            self._codes.discard(code)
-        return valid
+        # removed in one step, so that of two requests with it only one is let in
+        return time.monotonic() < self._codes.pop(code, -math.inf)
 
     def admits(self, headers: Headers) -> bool:
         """Whether a request carries the token or the cookie."""

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
+from longtake.server import security
 from longtake.server.app import create_app
 from longtake.server.films import NoSuchFilm, ServedFilms, film_id
 from longtake.server.options import ServeOptions
@@ -107,6 +108,12 @@ def test_the_one_time_link_works_once_and_sets_a_strict_cookie(stranger, keys):
     assert keys.token not in cookie
     assert stranger.get("/api/v1/films").status_code == 200
     assert stranger.get(address, follow_redirects=False).status_code == 403
+
+
+def test_the_one_time_link_expires(keys, monkeypatch):
+    monkeypatch.setattr(security, "CODE_SECONDS", -1.0)
+    assert not keys.redeem(keys.code())
+    assert not keys.redeem("")
 
 
 def test_the_link_leads_to_the_film_if_it_is_served_alone(options, keys):
