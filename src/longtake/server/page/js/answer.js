@@ -1,5 +1,5 @@
-// A run that is watched: its answer as a document, whose citations seek the player and play; its draft
-// and its steps; and earlier questions.
+// A run and its answer, whose citations play in the player; its draft and its steps; and earlier
+// questions.
 
 import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { clipURL, frameURL, get, post, url } from "./api.js";
@@ -62,12 +62,12 @@ export function Watched({ model, version, run, film, cited, about, onCite, onSee
   const seconds = live && status.started ? Math.max(0, now - status.started)
     : status.ended && status.started ? status.ended - status.started : 0;
   const { carried } = status.ask || {};
-  // a run over several films ends in an answer of its own, and sums what each of them cost
+  // a run over several films ends with one answer, and with the sum of what they cost
   const whole = film || model.ended;
   const answer = whole ? model.answer : null;
   const usage = model.ended && status.answer ? status.usage : model.usage;
   const budget = (model.started && model.started.budget) || {};
-  // on a telephone the answer is what counts
+  // the steps are folded on narrow screens
   const [wide] = useState(() => window.matchMedia("(min-width: 981px)").matches);
   const indexing = live && !model.started && Object.entries(status.progress || {});
   return html`
@@ -150,7 +150,7 @@ function threads(runs, current) {
 const SOURCES = { frame: "picture", caption: "picture, described", speech: "said",
   subtitle: "said (subtitles)", onscreen: "text on screen" };
 
-// `record` is what the server tells of a run that has ended; a replayed trace has none
+// `record` is the server's record of a run that has ended; a replayed trace has none
 export function Answer({ answer, film, record = {}, disagree, run, cited, onCite, onFollowUp, children }) {
   if (!answer) return null;
   const { claims = [], sources = [], scope, unseen = [] } = record;

@@ -118,7 +118,7 @@ function View({ now, go, about }) {
   return html`<${Films} go=${go} />`;
 }
 
-// a run knows its film, or that it asks all of them; what is shown stays when another run is opened
+// the film of a run, or all films; the page stays when another of its runs is opened
 function Watch({ film, run, at, cited, query, go, about }) {
   const [known, setKnown] = useState(film);
   const [error, setError] = useState(null);
@@ -256,7 +256,7 @@ function FilmCard({ film, doing }) {
     get(`/films/${film.id}`).then(setFacts).catch((error) => setProblem(error.message));
   };
   useRun(facts && facts.indexing && facts.indexing.run.id, load, setProgress);
-  // a film is opened when its card comes into view: a folder may hold thousands
+  // a film is opened when its card comes into view, because a folder may hold thousands
   useEffect(() => {
     const observer = new IntersectionObserver(([entry]) => {
       if (!entry.isIntersecting) return;
@@ -287,7 +287,7 @@ function FilmCard({ film, doing }) {
     </li>`;
 }
 
-// what of a film can be searched already, and what is being indexed
+// which parts of a film are indexed, and which one is being indexed
 function Indexed({ layers, progress }) {
   const now = layers.findIndex(({ name }) => progress[name] < 1);
   const done = layers.filter((layer) => layer.done || progress[layer.name] === 1);

@@ -89,7 +89,7 @@ export function Dialog({ title, onClose, children }) {
     </dialog>`;
 }
 
-// what a run is called, and its colour: an answer is not simply "done"
+// label and colour of a run, by the status of its answer or else by its state
 const OUTCOMES = {
   answered: ["answered", "good"], unsupported: ["not supported", "warn"],
   abstained: ["no answer", "warn"], budget_spent: ["budget ran out", "warn"],
@@ -110,7 +110,7 @@ export function Pill({ run }) {
   return html`<span class=${`pill ${tone}`}>${text}</span>`;
 }
 
-// what a search found; where some of it is sure, the rest is folded
+// hits of a search; if some are sure, the others are folded
 export function Hits({ hits, draw, folded = false }) {
   const list = (some) => some.length > 0 && html`<ol class="hits" aria-label="Search results">
     ${some.map((hit) => html`<li>${draw(hit)}</li>`)}</ol>`;
@@ -153,7 +153,7 @@ export function SearchBox({ label, query = "", look, onFound, hint, children }) 
     ${busy && hint && html`<p class="muted small">${hint}</p>`}`;
 }
 
-// follow a run that is no question: indexing, or a download
+// follow the progress of indexing, or of a download
 export function useRun(id, onEnd, onProgress) {
   useEffect(() => {
     if (!id) return undefined;

@@ -20,7 +20,7 @@ export class Player {
     this.error = "";
     this.mode = "";
     this.wanted = null;
-    // where somebody was who went to see a citation
+    // the time before a citation was clicked
     this.before = null;
     for (const name of ["timeupdate", "play", "pause", "seeked", "loadeddata"]) {
       video.addEventListener(name, () => this.tick());
@@ -134,7 +134,7 @@ export class Player {
     buffer.timestampOffset = Number(response.headers.get("X-Start") || 0);
     source.duration = this.duration;
     this.pump(source, buffer, response.body.getReader(), stopping.signal);
-    // a time that is set before the metadata is there may be forgotten
+    // browsers may ignore a time that is set before the metadata is loaded
     if (this.video.readyState < 1) await event(this.video, "loadedmetadata");
     const seeked = event(this.video, "seeked");
     this.video.currentTime = time;
@@ -149,7 +149,7 @@ export class Player {
         if (done) break;
         buffer.appendBuffer(value);
         await event(buffer, "updateend");
-        // nothing is read while enough is there: the server waits, too
+        // no more is read while enough is buffered, so the server pauses, too
         while (!signal.aborted && ahead(this.video) > AHEAD) await pause(250);
       }
       if (source.readyState === "open") source.endOfStream();

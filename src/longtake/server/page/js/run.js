@@ -22,7 +22,7 @@ export class RunModel {
     this.draft = "";
     this.checking = false;
     this.passages = [];
-    // the name of the one that is being read, if several are asked
+    // the film that is being read, if several are asked
     this.film = "";
     // texts of lines that contradict one another
     this.disagree = new Set();
@@ -78,7 +78,7 @@ export class RunModel {
     return this.status != null && ENDED.includes(this.status.state);
   }
 
-  // who looked: the agent that the enclosing steps name, else the prompt
+  // the agent that looked, as the enclosing steps name it; otherwise the fallback
   agentOf(event, fallback) {
     let at = this.byId.get(event.parent);
     while (at) {

@@ -5,7 +5,7 @@ import { clipURL, post } from "./api.js";
 import { clock, plural } from "./format.js";
 import { useListener, useSubmit } from "./parts.js";
 
-// lines that are drawn together; far from the view they are empty boxes
+// lines that are drawn together; far from the view, they are empty boxes
 const CHUNK = 40;
 // pixels of a line until it was measured
 const HEIGHT = 30;
@@ -89,7 +89,7 @@ export function Transcript({ film, timeline, player, evidence = [], onSeek, onAs
       .filter((line) => range.intersectsNode(line)).map((line) => Number(line.dataset.line));
     if (numbers.length) setPart({ from: numbers[0], to: numbers[numbers.length - 1] });
   };
-  // it may end outside
+  // the selection may end outside
   useListener(["mouseup", "touchend"], () => box.current && select());
   const clear = () => {
     window.getSelection().removeAllRanges();
@@ -158,7 +158,7 @@ function Chunk({ number, box, lines, first, now, wanted, part, evidence, onChoos
     return () => observer.disconnect();
   }, []);
   useLayoutEffect(() => { if (near) height.current = element.current.offsetHeight; });
-  // not drawn again for what happens elsewhere
+  // not drawn again for changes elsewhere
   const chosen = part && part.to >= first && part.from < first + CHUNK ? part : null;
   return useMemo(() => html`<div ref=${element} data-chunk=${number}
     style=${near ? {} : { height: `${height.current || count * HEIGHT}px` }}>

@@ -8,7 +8,7 @@ import { useSize } from "./parts.js";
 const ROW = 30;
 // rows drawn above and below
 const MARGIN = 8;
-// rows that are scrolled past before others are drawn: most frames draw none
+// rows that are scrolled past before others are drawn, so that most frames draw none
 const STEP = 8;
 
 export const Tree = (props) => html`<${Rows} ...${props} ...${useFolded(props.model, props.version)} />`;
@@ -22,7 +22,7 @@ export function useFolded(model, version) {
 }
 
 // two runs side by side: a stage that both have begins at the same height, with gaps where only one
-// has something
+// of them has rows
 export function aligned(one, other) {
   const [left, right] = [[], []];
   const rest = stagesOf(other);
@@ -43,7 +43,7 @@ export function aligned(one, other) {
   return [left, right];
 }
 
-// a row that is in no other, with those inside it
+// top-level rows, each with the rows inside it
 function stagesOf(rows) {
   const stages = [];
   for (const event of rows) {
@@ -160,7 +160,7 @@ function Row({ event, top, open, chosen, model, onToggle, onChoose }) {
   const { title, text, meta } = describe(event);
   const bad = event.error || event.kind === "failed";
   const busy = step && !event.ended && !model.ended && model.status;
-  // the same element as before unless something in it changed: scrolling moves rows, no more
+  // drawn again only if its content changed: scrolling just moves rows
   return useMemo(() => html`
     <div class=${`row ${event.kind} ${bad ? "bad" : ""}`} role="treeitem" id=${`row-${event.id}`}
       aria-level=${event.depth + 1} aria-selected=${chosen} aria-expanded=${step ? open : undefined}
