@@ -48,13 +48,10 @@ def create_app(options: ServeOptions, keys: AccessKeys | None = None) -> ASGIApp
     keys = keys or open_keys(options)
     app = build(options, keys)
     state: ServerState = app.state.longtake
-    return Guard(EventStreams(app, state), keys, options.names, _home(options.films))
-
-
-def _home(films: tuple[Path, ...]) -> str:
-    """Where the page opens: at the film, if a single film is served."""
-    alone = len(films) == 1 and films[0].is_file()
-    return f"/film/{film_id(films[0].resolve())}" if alone else "/"
+    # the page opens at the film if a single one is served
+    alone = len(options.films) == 1 and options.films[0].is_file()
+    home = f"/film/{film_id(options.films[0].resolve())}" if alone else "/"
+    return Guard(EventStreams(app, state), keys, options.names, home)
 
 
 def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:

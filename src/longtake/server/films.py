@@ -14,8 +14,8 @@ import hashlib
 import ipaddress
 import os
 import re
-import secrets
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -390,10 +390,9 @@ class _Draft:
     def __init__(self, folder: Path, name: str, max_bytes: int, limits: MediaSettings) -> None:
         self.size = 0
         self._folder, self._name, self._max_bytes, self._limits = folder, name, max_bytes, limits
-        self._path = folder / f"{DRAFT}{secrets.token_hex(8)}{Path(name).suffix}"
-        self._file = self._path.open("xb")
         # not readable by other users of this machine
-        self._path.chmod(0o600)
+        descriptor, path = tempfile.mkstemp(Path(name).suffix, DRAFT, folder)
+        self._path, self._file = Path(path), os.fdopen(descriptor, "wb")
 
     def write(self, data: bytes | bytearray) -> None:
         """Append some bytes, unless that makes the file too large."""

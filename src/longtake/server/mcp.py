@@ -31,7 +31,7 @@ from longtake.index.tasks import tasks
 from longtake.llm.media import contact_sheet
 from longtake.prompts import quote
 from longtake.server.films import public_message
-from longtake.server.journal import Ask, RunRecord
+from longtake.server.journal import Ask
 from longtake.server.runs import ServerRun
 from longtake.server.state import ServerState
 from longtake.types import Answer, Line, Pixels, QuestionKind, Segment
@@ -143,14 +143,19 @@ def spoken(lines: list[Line]) -> str:
     return quote("\n".join(timed), "film")
 
 
-def run_progress(record: RunRecord, run: ServerRun | None, steps: int) -> RunProgress:
+def _progress(state: ServerState, handle: str) -> RunProgress:
     """Where a run stands."""
+    run = state.pool.get(handle)
+    record = run.record if run is not None else state.journal.read(handle)
+    # handles outlive the server, unless the run was deleted
+    if record is None:
+        raise ToolError("no such handle")
     progress = RunProgress(
         handle=record.id,
         film=record.ask.film,
         film_name=record.film_name,
         state=record.state,
-        steps=steps,
+        steps=_steps(state, record.id),
         error=record.error,
     )
     if run is not None:
@@ -494,12 +499,3 @@ def _steps(state: ServerState, handle: str) -> int:
             return sum(1 for _ in file)
     except FileNotFoundError:
         return 0
-
-
-def _progress(state: ServerState, handle: str) -> RunProgress:
-    run = state.pool.get(handle)
-    record = run.record if run is not None else state.journal.read(handle)
-    # handles outlive the server, unless the run was deleted
-    if record is None:
-        raise ToolError("no such handle")
-    return run_progress(record, run, _steps(state, record.id))

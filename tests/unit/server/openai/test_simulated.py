@@ -90,10 +90,6 @@ def test_tool_calls(url):
     assert reply.finish == "tool_calls"
 
 
-def test_models_are_listed(url):
-    assert httpx.get(f"{url}/models").json()["data"][0]["id"] == SHARP.name
-
-
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -220,7 +216,8 @@ def test_tool_calls_are_streamed(url):
     )
 
 
-def test_one_model_is_described(url):
+def test_models_are_listed_and_described(url):
+    assert httpx.get(f"{url}/models").json()["data"][0]["id"] == SHARP.name
     said = httpx.get(f"{url}/models/lab%2Facuity=0.5").json()
     assert (said["id"], said["owned_by"]) == ("lab/acuity=0.5", "longtake")
     assert said["created"] > 0
