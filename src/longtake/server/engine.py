@@ -126,7 +126,7 @@ class JobWorker:
         meter = Meter()
         try:
             outcome = self._outcome(job, listener, meter)
-        except Exception as error:  # noqa: BLE001 - raised again by whoever asked for the job
+        except Exception as error:  # noqa: BLE001 - the pool raises it again
             outcome = Outcome(error=error)
         return replace(outcome, usage=meter.total)
 
@@ -333,7 +333,7 @@ class Engine:
             return Outcome(error=_lost())
 
     def close(self) -> None:
-        """End the process, after a moment in which cancelled runs may end by themselves."""
+        """End the process; runs that are under way have two seconds to stop."""
         with self._lock:
             self._closed = True
             manager, service = self._manager, self._service
@@ -411,7 +411,7 @@ class EngineService:
         """Start a job."""
         self._ahead.set()
         run = self._runs[job.id] = _EngineRun(job)
-        # a context of its own: nothing of this run reaches the next one
+        # in a new context, so that nothing of this run reaches the next one
         act = contextvars.Context().run
         run.thread = threading.Thread(target=act, args=[run.work, self._worker], daemon=True)
         run.thread.start()
@@ -447,7 +447,7 @@ class EngineService:
             run.stop.set()
 
     def end(self) -> None:
-        """Cancel what is under way, and wait a moment for it to end."""
+        """Cancel all runs, and wait up to two seconds for them to stop."""
         # copied: runs that end remove themselves
         runs = list(self._runs.values())
         for run in runs:

@@ -119,7 +119,7 @@ class ServedLibrary:
         sinks: Sequence[Sink],
         stop: Stop,
     ) -> tuple[Result, tuple[CitedFilm, ...], Scope]:
-        """An answer from whichever films hold it, the film of each citation, and the scope."""
+        """An answer from the films that hold it, the film of each citation, and the scope."""
         shown = self.films(where)
         # a search in nothing would answer that nothing fits
         if not shown:

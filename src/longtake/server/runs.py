@@ -350,7 +350,7 @@ class RunPool:
             # everyone behind it has moved up
             for other in waiting:
                 other.report()
-            # a context of its own: nothing of this run reaches the next one
+            # in a new context, so that nothing of this run reaches the next one
             contextvars.Context().run(run.work, self._act)
             self._retire(run)
 
@@ -406,7 +406,7 @@ class RunPool:
             if left <= 0:
                 spent = f"${self.spent:.4f} of ${ceiling:g}"
                 raise BudgetSpent("the server's spending limit", spent)
-            # without a limit of its own, a run may use an equal share of what is left
+            # a run without a limit may use an equal share of what is left
             share = left / max(1, self._options.at_once - len(self._held))
             cost = min(limits.cost or share, left)
             self._held[run.id] = cost

@@ -71,7 +71,7 @@ class ServerState:
         return self.pool.start(ask, kind="extract")
 
     def close(self) -> None:
-        """End what is under way."""
+        """Stop watching folders and cancel all runs."""
         self.watcher.stop()
         self.pool.close()
 
@@ -117,7 +117,7 @@ def open_state(options: ServeOptions, keys: AccessKeys) -> ServerState:
     """Open the folders and start the pool."""
     # the catalog makes the folders that the others use
     catalog, journal = ServedFilms(options), Journal(options.data)
-    # before the pool starts runs of its own
+    # before the pool starts new ones
     journal.mark_broken()
     library = ServedLibrary(options, catalog)
     return ServerState(

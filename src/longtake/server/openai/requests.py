@@ -90,10 +90,10 @@ class ParsedQuestion:
 def read_question(prompt: str) -> ParsedQuestion:
     """Read the question and its options from a prompt."""
     material = ""
-    brought = _SUBTITLES.search(prompt)
-    if brought:
-        material = brought[1].strip()
-        prompt = prompt[: brought.start()] + prompt[brought.end() :]
+    subtitles = _SUBTITLES.search(prompt)
+    if subtitles:
+        material = subtitles[1].strip()
+        prompt = prompt[: subtitles.start()] + prompt[subtitles.end() :]
     lines = prompt.splitlines()
     # the most explicit form first
     block = _labelled(lines) or _headed(lines) or _inline(lines)
@@ -143,7 +143,7 @@ def _labelled(lines: Sequence[str]) -> _Block | None:
         match = _LABELLED.match(line)
         *labels, text = match.groups() if match else ("", "")
         label = "".join(filter(None, labels))
-        # a question may hold a numbered list of its own before the options
+        # a question may contain a numbered list before the options
         if label in ("A", "1"):
             options, start = [], number
             names = string.ascii_uppercase if label == "A" else _NUMBERS
@@ -290,7 +290,7 @@ def read_request(body: Any, methods: Sequence[str]) -> FilmRequest:
     asked = read_question(question)
     if not asked.text:
         raise BadRequest("messages: the last user message asks nothing", key="messages")
-    brought = f"subtitles: {asked.material}" if asked.material else ""
+    subtitles = f"subtitles: {asked.material}" if asked.material else ""
     seed = body.get("seed") or 0
     if not isinstance(seed, int):
         raise BadRequest("seed: must be an integer", key="seed")
@@ -306,7 +306,7 @@ def read_request(body: Any, methods: Sequence[str]) -> FilmRequest:
         asked=asked,
         footage=_footage(messages, body),
         budget=_strictest(limits, extras.budget),
-        carried="\n".join(part for part in (carried, brought) if part),
+        carried="\n".join(part for part in (carried, subtitles) if part),
         models=extras.models,
         seed=seed,
         fresh=extras.fresh,

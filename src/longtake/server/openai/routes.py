@@ -86,7 +86,7 @@ def _named(state: ServerState, name: str) -> str:
             matches.append(file.id)
     if not matches:
         raise NoSuchFilm(name)
-    # no guess which one is meant
+    # the server does not guess which one is meant
     if len(matches) > 1:
         raise BadRequest(f"film:{name} could be {len(matches)} films; name its folder, too")
     return matches[0]
@@ -289,7 +289,7 @@ async def _whole(question: AskedRequest, request: Request, state: ServerState) -
         return Response(status_code=499)
     try:
         result = await _result(run)
-    except Exception as error:  # noqa: BLE001 - whatever ended the run is told in the reply
+    except Exception as error:  # noqa: BLE001 - any error of the run is reported in the reply
         return _refused(error)
     # reading a long trace would block the event loop
     steps = await run_in_threadpool(_steps, state, run)
@@ -336,7 +336,7 @@ async def _stream(question: AskedRequest) -> AsyncIterator[bytes]:
         over = True
         try:
             pieces = replies.last_chunks(head, question.request, await _result(run))
-        except Exception as error:  # noqa: BLE001 - the stream has begun: its end tells the error
+        except Exception as error:  # noqa: BLE001 - the stream has begun, so the error is its last piece
             pieces = [replies.error_of(error)[1]]
         for piece in pieces:
             yield replies.sse(piece)

@@ -79,7 +79,7 @@ class SimulatedService:
     def named(self, name: str) -> LabModel:
         """The model that a request names: a model of the laboratory, or else the served one."""
         model = parse(name) if name.startswith("lab/") else self.model
-        # a server for one world keeps to it, whichever model a client names
+        # a server for one world uses it for every model
         return replace(model, world=self.model.world) if self.model.world else model
 
     def app(self) -> Starlette:
