@@ -239,9 +239,9 @@ def test_a_prompt_is_read_while_the_question_is_written(tmp_path: Path) -> None:
         Journal(options.data).write(record)
         service.begin(Job(run, kind, asked, BudgetSettings()))
         while True:
-            for news in service.news(run):
-                if isinstance(news, Outcome):
-                    return news
+            for report in service.reports(run):
+                if isinstance(report, Outcome):
+                    return report
 
     assert done("index").error is None
     service.load(asked.model_copy(update={"question": "Which train goes to Bremen?"}))

@@ -35,6 +35,8 @@ def run(monkeypatch, tmp_path, capsys):
         lambda self, name, **rest: ScriptedChat(lambda messages, options: "a walrus"),
     )
     monkeypatch.setattr(catalog.ModelCatalog, "check", lambda self, names: None)
+    # the default model is small, and would fill only numbers
+    monkeypatch.setattr(catalog.ModelCatalog, "is_small", lambda self, name, **rest: False)
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps(SCHEMA))
 

@@ -84,7 +84,7 @@ def test_a_confidence_is_a_probability_where_the_method_is_calibrated():
     low = ask([fit], min_confidence=0.6)
     assert (low.choice, low.status, low.confidence) == (None, "abstained", 0.5)
     assert "50% is below 60%" in low.reason
-    assert "not known" in ask([], min_confidence=0.1).reason
+    assert "probability is unknown" in ask([], min_confidence=0.1).reason
 
 
 @pytest.mark.parametrize("text", ['{"stop_at": 0.8}', "[1]", "[", '[{"method": "auto"}]', ""])

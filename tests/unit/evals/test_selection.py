@@ -143,7 +143,7 @@ def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["lab", "--top", "9"], "holds 4 agents"),
+        (["lab", "--top", "9"], "has only 4 agents"),
         (["nextqa"], "--data"),
         (["lab", "--of", "minute=3"], "did you mean 'minutes'"),
         (["lab", "--of", "minutes=x"], "invalid literal"),

@@ -91,7 +91,7 @@ def test_a_small_model_reads_words_and_no_tags() -> None:
         has = frozenset({"pictures"})
 
     def captioner(*models: str) -> str:
-        return Session(assignment=ModelAssignment(models))._cast(VideoAgent.roles, Film())[
+        return Session(assignment=ModelAssignment(models))._models_for(VideoAgent.roles, Film())[
             "captioner"
         ]
 
