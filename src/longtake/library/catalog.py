@@ -276,9 +276,16 @@ def damaged(file: Path, why: str) -> RunError:
 
 def prepare_shared(base: sqlite3.Connection, schema: str) -> None:
     """Create the tables of a database if missing; with WAL, readers never wait for a writer."""
-    if base.execute("PRAGMA user_version").fetchone()[0] < 1:
-        base.execute("PRAGMA journal_mode = WAL")
-        prepare(base, schema, 1)
+    while base.execute("PRAGMA user_version").fetchone()[0] < 1:
+        try:
+            base.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            # this change fails at once while another process creates the tables; a write waits
+            base.executescript("BEGIN IMMEDIATE; COMMIT;")
+        else:
+            prepare(base, schema, 1)
     base.execute("PRAGMA synchronous = NORMAL")
 
 

@@ -1,10 +1,13 @@
 """The index across films."""
 
 import json
+import sqlite3
+import threading
 
 import numpy as np
 import pytest
 
+from longtake.library.catalog import prepare_shared
 from longtake.library.fts_index import SegmentIndex
 from longtake.library.segments import FilmRows, Row
 from longtake.types import Segment
@@ -160,3 +163,19 @@ def test_an_empty_index_finds_nothing(make):
     assert index.words("x", "said", 5) == []
     assert index.nearest(unit(1, 8), "picture", 5) == []
     index.compact()
+
+
+def test_a_database_that_another_process_creates_is_waited_for(tmp_path):
+    other, ours = (
+        sqlite3.connect(tmp_path / "new.db", isolation_level=None, check_same_thread=False)
+        for _ in range(2)
+    )
+    other.execute("BEGIN IMMEDIATE")
+    created = threading.Timer(0.1, other.execute, ["COMMIT"])
+    created.start()
+    prepare_shared(ours, "CREATE TABLE IF NOT EXISTS films (name TEXT);")
+    created.join()
+    assert ours.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert ours.execute("SELECT * FROM films").fetchall() == []
+    other.close()
+    ours.close()
