@@ -47,7 +47,7 @@ settings.register_profile(
     "suite",
     deadline=None,
     derandomize="ATTACK" not in os.environ,
-    max_examples=1000 if "ATTACK" in os.environ else 100,
+    max_examples=1000 if "ATTACK" in os.environ else 50,
 )
 settings.load_profile("suite")
 
