@@ -1,14 +1,14 @@
-# Everything lives in .venv and build/; nothing but Python's own venv and pip is presumed.
+# Everything is installed into .venv and build/; only Python with venv and pip is required.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-# A mirror may stall for longer than pip waits by itself.
+# Slow mirrors exceed pip's default timeout.
 export PIP_RETRIES ?= 10
 export PIP_DEFAULT_TIMEOUT ?= 60
 
-# Tests start longtake in hundreds of processes: each would compile it anew where this is set.
+# Tests start hundreds of processes, which would all recompile longtake if this were set.
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help demo test cluster-test attack chaos browser screenshots compat lint docs figures reference clients vlmevalkit bench wheel-check release-check clean
@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE =
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-# Made anew whenever what is to be installed changes.
+# Rebuilt when dependencies change.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@echo "installing longtake into $(VENV) (0.8 GB)"
 	$(PYTHON) -m venv $(VENV)
@@ -28,22 +28,22 @@ $(VENV)/.ready: $(VENV)/.installed
 	$(PIP) install --constraint constraints.txt --editable ".[test,lint,speech,report,serve,mcp,otel,parquet]"
 	touch $@
 
-demo: $(VENV)/.installed  ## make a film, index it, ask about it: needs no extras
+demo: $(VENV)/.installed  ## make a film, index it, ask about it; no extras needed
 	$(BIN)/python examples/demo.py
 
-# Three processes on two cores: tests also wait for servers, clocks and kills.
+# Three processes on two cores, since tests also wait for servers, timers and killed processes.
 PROCESSES ?= 3
-# In the order of the folders: the slow files come first, so that no process waits at the end.
+# In folder order: slow files run first, so that no process idles at the end.
 PYTEST := -m "not campaign" --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder --durations 10 -rfE
 ifdef SEED
 PYTEST += --random-order-seed $(SEED)
 endif
 
-test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included; SEED=1: in random order
+test: $(VENV)/.ready wheel-check  ## the whole suite and the built wheel; SEED=1: in random order
 	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
 	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest $(PYTEST)
 
-# Ray is large and optional, so it lies beside the environment.
+# Ray is large and optional, so it is installed outside the environment.
 build/ray/.ready: pyproject.toml constraints.txt
 	rm -rf build/ray
 	$(PIP) install --constraint constraints.txt --target build/ray "ray>=2.60,<3"
@@ -55,7 +55,7 @@ cluster-test: $(VENV)/.ready build/ray/.ready  ## clusters of two and four nodes
 	$(BIN)/python benchmarks/cluster.py
 
 MINUTES ?= 60
-attack: $(VENV)/.ready  ## the tests that make test leaves out, then fresh damaged films, texts, responses and requests for MINUTES=60
+attack: $(VENV)/.ready  ## the tests that make test skips, then newly generated damaged films, texts, responses and requests for MINUTES=60
 	$(PIP) install --constraint constraints.txt "atheris>=3"
 	ATTACK_PROCESS_SECONDS=100 $(BIN)/python -m pytest -m campaign  # includes a process watched for 100 s
 	$(BIN)/python tests/attack/campaign.py --minutes $(MINUTES)
@@ -63,7 +63,7 @@ attack: $(VENV)/.ready  ## the tests that make test leaves out, then fresh damag
 chaos: $(VENV)/.ready  ## index, eval and serve under kills, full disks, crowds and a failing model, for MINUTES=60
 	$(BIN)/python tests/attack/chaos.py --minutes $(MINUTES)
 
-compat: $(VENV)/.ready  ## real servers in environments of their own: about 2 GB, compiles llama.cpp
+compat: $(VENV)/.ready  ## real servers in separate environments: about 2 GB, compiles llama.cpp
 	$(BIN)/python tests/compat/run.py
 
 lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
@@ -72,24 +72,24 @@ lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# The site's tools live apart: nothing of longtake needs them, and it is read, not imported.
+# Documentation tools have a separate environment; they parse longtake and do not import it.
 build/docs-tools/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv build/docs-tools
 	build/docs-tools/bin/python -m pip --quiet --disable-pip-version-check install --constraint constraints.txt \
 		"mkdocs-material>=9.8,<10" "mkdocstrings-python>=2,<3"
 	touch $@
 
-docs: build/docs-tools/.ready  ## the documentation as a site in build/site; warnings are errors
+docs: build/docs-tools/.ready  ## build the documentation site in build/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --quiet
 	@echo "build/site/index.html"
 
-figures:  ## the commands behind the figures of the docs, and how old the figures may be
+figures:  ## list the commands behind the figures in the docs, and the figures' dates
 	$(PYTHON) benchmarks/figures.py
 
-reference: $(VENV)/.ready  ## docs/reference.md from the commands themselves
+reference: $(VENV)/.ready  ## generate docs/reference.md from the commands
 	$(BIN)/python benchmarks/command_reference.py
 
-# An editable install hides missing package data, so the wheel is built and run from outside the repository.
+# An editable install hides missing package data, so the wheel is tested outside the repository.
 wheel-check: $(VENV)/.ready
 	$(BIN)/python tests/wheel_check.py
 
@@ -97,7 +97,7 @@ PYTHONS ?= python3.11 python3.12 python3.13
 release-check: $(VENV)/.ready  ## wheel and sdist: metadata, licences, pip-audit, then used and tested with each of PYTHONS="…"
 	$(BIN)/python tests/release_check.py $(PYTHONS) $(if $(SUITE),--suite "$(SUITE)")
 
-# Harnesses pin versions that conflict with ours and with one another, so each has its own environment.
+# Harnesses pin conflicting versions, so each has its own environment.
 CLIENTS := build/clients
 CLIENT_PIP = $(@D)/bin/python -m pip --quiet --disable-pip-version-check install
 
@@ -106,7 +106,7 @@ $(CLIENTS)/litellm/.ready:
 	$(CLIENT_PIP) litellm==1.102.4
 	touch $@
 
-# Without its dependencies: it wants every judge and model library; this is what its openai model imports.
+# Without its dependencies, which include every judge and model library; these are what its openai model imports.
 $(CLIENTS)/lmms-eval/.ready: tests/clients/requirements/lmms-eval.txt
 	$(PYTHON) -m venv $(@D)
 	$(CLIENT_PIP) --no-deps lmms-eval==0.7.3
@@ -119,7 +119,7 @@ $(CLIENTS)/frameworks/.ready:
 	touch $@
 
 # Not published as a package: clone open-compass/VLMEvalKit to build/clients/VLMEvalKit-source first.
-# Its run.py imports every model and dataset, so all of its requirements are installed, and rouge_score, which they lack.
+# Its run.py imports every model and dataset, so all requirements are installed, plus rouge_score, which is missing from them.
 $(CLIENTS)/VLMEvalKit/.ready: $(CLIENTS)/VLMEvalKit-source/requirements.txt
 	$(PYTHON) -m venv $(@D)
 	$(CLIENT_PIP) -r $< rouge_score
@@ -137,12 +137,12 @@ clients: $(VENV)/.ready $(ENVIRONMENTS:%=$(CLIENTS)/%/.ready)  ## a lab film as 
 	$(BIN)/python tests/clients/harness.py --client langchain-openai --python $(CLIENTS)/frameworks/bin/python
 	$(BIN)/python tests/clients/harness.py --client llama-index-llms-openai-like --python $(CLIENTS)/frameworks/bin/python
 
-bench: $(VENV)/.ready  ## performance beside named peers, in environments of their own
+bench: $(VENV)/.ready  ## performance compared with other libraries, in separate environments
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/encode.py
 	$(BIN)/python benchmarks/events_f1.py
 
-# Debian's browser, and the checker of accessibility from npm; both by name.
+# The accessibility checker from npm; the browser is Debian's.
 tests/browser/axe.min.js:
 	cd tests/browser && npm pack --silent axe-core@4.14.0 && tar xzf axe-core-4.14.0.tgz package/axe.min.js \
 		&& mv package/axe.min.js . && rm -r package axe-core-4.14.0.tgz
