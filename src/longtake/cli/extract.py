@@ -78,10 +78,14 @@ def extract(
     check_models(session, ("llm",) if schema.many else registry.methods.get(chosen).roles)
     if schema.forbids_null:
         say(f"may be null although the schema forbids it: {', '.join(schema.forbids_null)}")
-    tables = []
+    tables: list[tuple[str, FilmTable]] = []
     for name, footage in _films(paths, session):
         with show_notes(), session.under_way(), progress(f"reading {name}"):
-            tables.append((name, extract_table(footage, schema, session, chosen)))
+            table = extract_table(footage, schema, session, chosen)
+        if table.unfilled and not tables:
+            names = ", ".join(table.models.values())
+            say(f"{names} is a small model and fills only numbers; null: {', '.join(table.unfilled)}")
+        tables.append((name, table))
     whole = {
         "schema": schema.output,
         "films": [{**table.plain, "film": name} for name, table in tables],

@@ -86,6 +86,8 @@ class RunFolder:
         """What was run, and how."""
         try:
             spec = json.loads((self.path / SPEC).read_text())
+        except FileNotFoundError:
+            raise RunError(f"{self.path}: does not contain a run") from None
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{self.path}: does not contain a run ({error})") from error
         if not isinstance(spec, dict) or not spec.keys() >= SPEC_KEYS:

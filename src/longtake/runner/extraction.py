@@ -323,6 +323,8 @@ class FilmTable:
     rows: tuple[Mapping[str, Cell], ...]
     usage: Usage
     models: Mapping[str, str]
+    unfilled: tuple[str, ...] = ()
+    """Columns that are null because the model is small."""
 
     @property
     def cells(self) -> int:
@@ -389,19 +391,17 @@ def extract(
     small = session.has_small_models(opened.roles)
     filled = [column for column in schema.columns if not small or column.is_checkable]
     row = dict.fromkeys((column.name for column in schema.columns), Cell())
-    if len(filled) < len(row):
-        why = f"{', '.join(run.names.values())} is a small model and fills only numbers"
-        if not filled:
-            raise ConfigError(f"{why}: name a larger one")
-        left = [column.name for column in schema.columns if column not in filled]
-        note("left_null", columns=", ".join(left), why=why)
+    unfilled = tuple(column.name for column in schema.columns if column not in filled)
+    if not filled:
+        names = ", ".join(run.names.values())
+        raise ConfigError(f"{names} is a small model and fills only numbers: name a larger one")
     for column in filled:  # 2
         check = session.settings.answers.verify
         answer = solve(opened, footage, column.question, run, check=check).answer
         given = answer.evidence if answer.status == "answered" else ()
         telling = _telling(column, answer.text, given, small=small)
         row[column.name] = _supported(column, answer.text, telling)
-    return FilmTable(footage.name, schema, (row,), run.usage, run.names)
+    return FilmTable(footage.name, schema, (row,), run.usage, run.names, unfilled)
 
 
 def _telling(

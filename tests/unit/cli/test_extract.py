@@ -80,6 +80,13 @@ def test_values_are_shown_with_their_times(run, walrus):
     assert '  animal: "a walrus"  [00:00:00]\n  age: null\n' in run(walrus)[1]
 
 
+def test_what_a_small_model_does_not_fill_is_said(run, walrus, monkeypatch):
+    monkeypatch.setattr(catalog.ModelCatalog, "is_small", lambda self, name, **rest: True)
+    code, out, said = run(walrus)
+    assert (code, "  animal: null\n" in out) == (0, True)
+    assert "is a small model and fills only numbers; null: animal" in said
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [("{", "malformed JSON"), ("[]", "must be an object"), ('{"type": "array"}', "must be")],
