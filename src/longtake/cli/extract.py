@@ -83,8 +83,8 @@ def extract(
         with show_notes(), session.under_way(), progress(f"reading {name}"):
             table = extract_table(footage, schema, session, chosen)
         if table.unfilled and not tables:
-            names = ", ".join(table.models.values())
-            say(f"{names} is a small model and fills only numbers; null: {', '.join(table.unfilled)}")
+            names, columns = ", ".join(table.models.values()), ", ".join(table.unfilled)
+            say(f"{names} is a small model and fills only numbers; null: {columns}")
         tables.append((name, table))
     whole = {
         "schema": schema.output,
