@@ -63,7 +63,7 @@ Verdict: TypeAlias = Literal["enforced", "accepted, not enforced", "refused"]
 LADDER: tuple[Rung, ...] = ("json_schema", "schema_object", "json_object", "tool", "plain")
 VIDEO_PARTS: tuple[VideoPart, ...] = ("video_url", "input_video", "file")
 """The parts that may hold a video, in the order in which they are tried."""
-FILE = "manners.json"
+FILE = "capabilities.json"
 REMEMBERED = 24 * 3600.0
 """Seconds for which what a server refused is remembered: it may be replaced by another."""
 FAILED_WHOLE = 4

@@ -2,41 +2,41 @@
 
 ::
 
-    1  stretch ← the part of the film that the question names, else all of it
+    1  stretch ← the part of the film that the question names, else the whole film
     2  queries ← the question and its options
-    3  passages ← everything said, shown and described in the stretch, except lines that tell their
-       reader what to answer
-    4  rank the passages by meaning and by the words that they share with a query
-    5  nothing bears on the question, or holds the kind of thing that it asks for: say so
-       (an abstention), without asking a model
-    6  answer from the best passages and their neighbours, in one short prompt, the best one last
-    7  not told: say so
-    8  cite the passages that hold the words of the answer; an answer that none holds is not given
+    3  passages ← everything said, shown and described in the stretch, except lines that instruct
+       their reader what to answer
+    4  rank the passages by meaning and by the words they share with a query
+    5  if no passage is relevant, or none holds the type of answer asked for: abstain without
+       calling a model
+    6  answer from the best passages and their neighbours in one short prompt, the best one last
+    7  if the reply says that the passages do not tell: abstain
+    8  cite the passages that hold the words of the answer; if none does, abstain
 
-An open question that asks for more than a fact (why, what did they think of, summarize) is answered
-with an account of what is said::
+An open question that asks for more than a fact (why, what did they think of, summarize) gets an
+account of what is said::
 
     A  stretch ← where the talk is about the question
-    B  tell in a few sentences what is said there, from the sentences closest to the question
-    C  drop every sentence that holds nothing new, or whose words were not said; if none is left,
-       say that it was not found
-    D  search again, with question and account: cite the stretch found, with what was said there
+    B  write a few sentences from what is said there, given the sentences closest to the question
+    C  drop each sentence that adds nothing or whose words were not said; if none is left, abstain
+    D  search again with question and account; cite the stretch found, with what was said there
 
-What the film as a whole is about is told from the sentences of its overview (``agents/overview``).
-Where a question names words that are said or shown (every time that X is mentioned, how often,
-when, first, last), everything is read and every occurrence of these words is cited, without a
-model. When something is said in other words is the moment of the passage that bears on it most.
-Where a question asks for every moment but names no words, a model reads everything part by part,
-the most promising part first, and says which passages are such moments.
+Other kinds of questions have a shorter path:
 
-It sees no pictures, so it costs one short prompt and suits small models that only read. Questions
+- what the film is about: the sentences of its overview (``agents/overview``);
+- words that are named (every time, how often, when, first, last): every occurrence is cited,
+  without a model;
+- when something is said in other words: the most relevant passage;
+- every moment of a kind, without named words: a model reads everything, part by part, the most
+  promising part first, and marks the passages.
+
+Lookup looks at no pictures, so it costs one short prompt and suits small text models. Questions
 about what is visible but neither said nor written are left to methods that look. A chosen option
 that no passage holds is left to the check that follows every method.
 
-The model is neither asked what it thinks of its answer nor offered to say that the passages do not
-tell it: a small one takes that way out of passages that plainly do, and its verdicts change with
-the wording of the request. The words of the passages decide, and no confidence is given, except
-the odds of the chosen letter where a calibration asks for them to make them a probability.
+The model is not asked how sure it is, nor offered "the passages do not tell": a small model chooses
+that even where they plainly do, and its verdicts change with the wording. The words of the passages
+decide. There is no confidence, except the odds of the chosen letter where a calibration needs them.
 """
 
 from __future__ import annotations
@@ -110,33 +110,33 @@ _SPELLED = re.compile(r"(?<![A-Za-z])([A-Z])_")  # "L_C_D_", as AMI writes it
 _YES_OR_NO = frozenset({"yes", "no"})
 
 SHORT_SCREEN = 5
-"""Lines up to which a screen is shown whole; of a longer one, only what is new on it."""
+"""Screens of at most so many lines are shown whole; of longer ones, only new lines are."""
 
 
 BEARS = 0.35
-"""Bearing from which a passage has to do with a question, measured by
+"""Relevance from which a passage is about a question, measured by
 ``benchmarks/lookup_thresholds.py`` on the development half of the benchmark ``films``."""
 
 JUST, CLEARLY, CROWDED = 0.05, 0.08, 0.3
-"""Lead of the closest line over those of other speakers from which its speaker is named: alone, and
-where another's line lasts for more than this share of it. Chosen by ``benchmarks/meeting_words.py``
-on the meetings of the teams ES."""
+"""How far the closest line must lead those of other speakers for its speaker to be named; the
+second value applies if somebody else talks during more than the third, a share of the line. Chosen
+by ``benchmarks/meeting_words.py`` on the meetings of the teams ES."""
 
 UNRELATED = 0.4
-"""Closeness up to which two words have nothing in common, chosen on the same meetings."""
+"""Similarity up to which two words count as unrelated, chosen on the same meetings."""
 
 MAY_BEAR = 0.25
-"""Bearing from which a passage is read as well, once another one clears :data:`BEARS`."""
+"""Relevance from which a further passage is read, once one reaches :data:`BEARS`."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """Lines that belong together, all from one source: ``speech``, ``onscreen`` or ``caption``."""
+    """Consecutive lines from one source: ``speech``, ``onscreen`` or ``caption``."""
 
     source: str
     lines: tuple[Line, ...]
     bearing: float = 0.0
-    """How much it has to do with the question."""
+    """Its relevance to the question."""
 
     @property
     def segment(self) -> Segment:
@@ -145,7 +145,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """The lines in a row; those of a screen are kept apart, since they are no sentence."""
+        """The lines joined; those of a screen by slashes, since they form no sentence."""
         return (" / " if self.source == "onscreen" else " ").join(line.text for line in self.lines)
 
 
@@ -157,7 +157,7 @@ class Moments(BaseModel):
 
 @dataclass(frozen=True)
 class Lookup:
-    """Answers from what is said and written in the film, or says that it is not there."""
+    """Answers from what is said and written in the film, or abstains."""
 
     name: ClassVar[str] = "lookup"
     paper: ClassVar[str] = "none: ours"
@@ -168,19 +168,19 @@ class Lookup:
         SMALL: {"passages_for_options": 2}
     }
     checks_itself: ClassVar[bool] = True
-    """Where it cites passages, they hold the words of the answer (8)."""
+    """The passages it cites hold the words of the answer (8)."""
     needs_index: ClassVar[bool] = True
 
     max_passages: int = 4
-    """Passages that are found, before their neighbours."""
+    """Passages found, without their neighbours."""
     passages_for_options: int | None = None
-    """The same for a question with options about captions; unset: ``max_passages``."""
+    """The same for questions with options about captions; unset: ``max_passages``."""
     neighbours: int = 1
     """Passages on either side of a found one."""
     max_words: int = 250
-    """Words that are read for an answer without options."""
+    """Words in the prompt for an answer without options."""
     max_passages_read: int = 2000
-    """Passages whose meaning is compared; if there are more, those that share the most words."""
+    """Passages whose meaning is compared; if there are more, those that share most words."""
     max_citations: int = 3
     """Passages cited for an answer, at most."""
 
@@ -188,7 +188,7 @@ class Lookup:
         check_least(self, self.name, neighbours=0)
 
     def most_passages(self, question: Question, *, captions: bool) -> int:
-        """Passages that are found for a question, at most."""
+        """The largest number of passages found for a question."""
         if captions and question.options and self.passages_for_options is not None:
             return self.passages_for_options
         return self.max_passages
@@ -204,7 +204,7 @@ class Lookup:
             if answer.status == "answered" or asks_for(question) != "when":
                 return answer
         passages = [each for each in passages if not is_instruction(each.text, question.text)]
-        # a small model read for minutes here, about three minutes of film
+        # a small model takes minutes for a film of three minutes
         if asks_for_moments(question) and not run["llm"].card.small:
             return self.moments(footage, question, passages, stretch, run)
         spoken = [line for each in passages if each.source == "speech" for line in each.lines]
@@ -214,7 +214,7 @@ class Lookup:
             return who(footage, question, spoken)
         if spoken and not question.options and wants_account(question, spoken):
             answer = self.tell(footage, question, spoken, run)
-            # what nobody says may be written
+            # the answer may be written on screen
             if answer.status == "answered" or len(spoken) == len(passages):
                 return answer
         with step("search"):
@@ -235,7 +235,7 @@ class Lookup:
         queries: Sequence[str],
         passages: Sequence[Passage],
     ) -> list[Passage]:
-        """The passages that bear on the queries, with neighbours, in time order."""
+        """The passages that are relevant to the queries, with neighbours, in time order."""
         if not passages:
             return []
         captions = any(each.source == "caption" for each in passages)
@@ -284,7 +284,7 @@ class Lookup:
         if question.options:
             slots |= {"length": length(footage), "passages": numbered(passages)}
             chosen = ask(run["llm"], "lookup/choose", Choice, default=Choice(), **slots)
-            # small models favour some letters: what they write is right more often than their odds
+            # small models prefer some letters: their replies are right more often than their odds
             return Guess(chosen.choice, odds=self.odds(chosen.choice, slots, run))
         # plain words and short times: forms and numbers would only cost a small model tokens
         slots["passages"] = [timed(each) for each in passages]
@@ -292,7 +292,7 @@ class Lookup:
         return Guess(text=reply)
 
     def odds(self, choice: str | None, slots: Mapping[str, Any], run: Run) -> Mapping[str, float]:
-        """The odds of the letters, where a calibration wants them and the endpoint tells them."""
+        """The odds of the letters, if a calibration needs them and the endpoint reports them."""
         if choice is None or not (run.odds and run["llm"].card.letters):
             return {}
         # the answer is known, so neither a spent budget nor a failing call may lose it
@@ -327,7 +327,7 @@ class Lookup:
         stretch: Segment | None,
         run: Run,
     ) -> Answer:
-        """Every passage that a model takes for such a moment, as far as the budget goes."""
+        """The passages that a model marks as such moments, as far as the budget goes."""
         if not passages:
             return not_found(footage)
         parts = in_parts(passages, self.max_words)
@@ -343,7 +343,7 @@ class Lookup:
                 slots: dict[str, Any] = {"question": question, "passages": numbered(part)}
                 reply = ask(run["llm"], "lookup/moments", Moments, default=None, **slots)
             if reply is None:
-                continue  # a reply that cannot be read does not say that there is none
+                continue  # an unreadable reply does not mean that there is none
             chosen = {part[line - 1] for line in reply.lines if 0 < line <= len(part)}
             found = sorted([*found, *(cite(each, 1.0) for each in chosen)], key=_start)
             parts_read += 1
@@ -359,7 +359,7 @@ class Lookup:
         return answer
 
     def outline(self, footage: Footage, question: Question, run: Run) -> Answer:
-        """What the film is about, from its overview; in the film's own words if need be."""
+        """What the film is about, from its overview; quoted if no model can be read."""
         with step("search"):
             overview = make_overview(footage)
         told = list(overview.summary)
@@ -400,7 +400,7 @@ class Lookup:
         return Answer(text=account, evidence=tuple(cited(stretch, list(kept.values()))))
 
     def account(self, question: Question, passages: Sequence[str], run: Run) -> str:
-        """What a model makes of lines."""
+        """A model's account of the passages."""
         with step("answer"):
             return ask(
                 run["llm"],
@@ -418,7 +418,7 @@ def note_found(
     found: Sequence[Passage | Line | Evidence],
     stretch: Segment | None = None,
 ) -> None:
-    """Note what will be read, before a model begins to."""
+    """Note which passages a model is about to read."""
     passages = [
         {"start": each.segment.start, "end": each.segment.end, "text": each.text} for each in found
     ]
@@ -426,12 +426,12 @@ def note_found(
 
 
 def wants_account(question: Question, spoken: Sequence[Line]) -> bool:
-    """Whether one line cannot answer an open question.
+    """Whether an open question needs more than one line.
 
-    In a long talk, a single line seldom tells what something is like; it may tell who, or how many.
+    In a long talk, a single line may tell who or how many, but seldom what something is like.
     """
     if question.kind == "fact":
-        return False  # what was given as a fact is told in one line
+        return False
     is_long = spoken[-1].segment.end - spoken[0].segment.start >= LONG_TALK
     kind = asks_for(question)
     if kind == "fact":
@@ -440,10 +440,10 @@ def wants_account(question: Question, spoken: Sequence[Line]) -> bool:
 
 
 def queries_of(footage: Footage, question: Question) -> list[str]:
-    """What is searched for.
+    """The queries of the search.
 
-    Options that are written accounts of their own are all about the same talk, and lead away from
-    what is asked: with them, fewer questions of ``meetings`` are answered right.
+    Long options of a talk are left out: all of them are about the same talk, and with them fewer
+    questions of ``meetings`` are answered right.
     """
     about = asks_for_words(question) or question.text
     written = any(len(each.split()) > LONG_OPTION for each in question.options)
@@ -464,7 +464,7 @@ def every(
     counts: dict[str, int] = {}
     for source, group in groupby(passages, key=lambda passage: passage.source):
         together = list(group)
-        # what is said goes on in the next line; a screen ends
+        # speech continues in the next line; a screen does not
         runs = [together] if source == "speech" else [[passage] for passage in together]
         hits = [hit for run in runs for hit in ranking.occurrences(phrase, lines_of(run))]
         counts[source] = len(hits)
@@ -487,7 +487,7 @@ def every(
 
 
 def coverage_told(footage: Footage, stretch: Segment | None, how: str) -> str:
-    """What an answer about all occurrences rests on."""
+    """What was read for an answer about all occurrences."""
     part = f"all of {clock(footage.duration)}" if stretch is None else _told(stretch)
     unseen = "; pictures not looked at" if "pictures" in footage.has else ""
     return f"({part} {how}){unseen}"
@@ -496,7 +496,7 @@ def coverage_told(footage: Footage, stretch: Segment | None, how: str) -> str:
 def tally(
     question: Question, found: Sequence[Evidence], counts: Mapping[str, int], covered: str
 ) -> Answer:
-    """How often, and where that is asked for also when, something occurs."""
+    """How often something occurs and, for a list, when."""
     times = [
         f"{count} {'time' if count == 1 else 'times'} in {PLACES[source]}"
         for source, count in counts.items()
@@ -508,7 +508,7 @@ def tally(
 
 
 def alike(phrase: str, passages: Sequence[Passage], found: Sequence[Evidence]) -> str:
-    """Lines that may hold a phrase of several words, misheard or misread, as a remark."""
+    """A remark on lines that may hold a phrase of several words, misheard or misread."""
     if len(phrase.split()) < 2:
         return ""
     exact = " ".join(cited.text for cited in found)
@@ -519,7 +519,7 @@ def alike(phrase: str, passages: Sequence[Passage], found: Sequence[Evidence]) -
 
 
 def of_named_speaker(question: str, passages: Sequence[Passage]) -> list[Passage]:
-    """What a speaker says of whom the question asks what, when or how often; else everything."""
+    """The passages of the speaker whom the question names; all passages if it names none."""
     spoken = [each for each in passages if each.source == "speech"]
     for name in speakers(lines_of(spoken)):
         verb = r"(?:\w+ )?(?:says?|said|mention|talk|tell|told|speak|spoke)"
@@ -529,16 +529,16 @@ def of_named_speaker(question: str, passages: Sequence[Passage]) -> list[Passage
 
 
 def who(footage: Footage, question: Question, lines: Sequence[Line]) -> Answer:
-    """Who says something, by the line that comes closest to it; unknown if that is not clear."""
+    """Who says something: the speaker of the closest line, or unknown if others are as close."""
     about = asks_who_said(question)
     said: list[tuple[str, Line]] = []
     for name, own in by_speaker(lines).items():
-        # a sentence may be a small part of a line, or say little without the rest of it
+        # both sentences and whole lines: a sentence may say little without the rest of its line
         said += [(name, line) for line in (*utterances(own), *own) if not is_aside(line)]
     if not said:
         return not_found(footage)
     texts = [_SPELLED.sub(r"\1", line.text) for _, line in said]
-    # "I asked what it costs" is closer to what was said than "what it costs" alone
+    # "I asked what it costs" is closer to the line than "what it costs" alone
     in_person = f"I {question.text.strip().partition(' ')[2].rstrip(' ?')}."
     rows = footage.meanings([about, in_person, *texts])
     asked = rows[0] + rows[1]
@@ -571,7 +571,7 @@ def who(footage: Footage, question: Question, lines: Sequence[Line]) -> Answer:
 def shared_words(footage: Footage, about: str, texts: Sequence[str]) -> NDArray[np.float64]:
     """The share of the words of ``about`` that each text holds, weighted by their rarity in all.
 
-    A word that is close in meaning to one of the text counts in part.
+    A word that is similar to one of the text counts in part.
     """
     keywords = sorted(lexical.lemmas([about]))
     held_by = [lexical.lemmas([text]) for text in texts]
@@ -579,7 +579,7 @@ def shared_words(footage: Footage, about: str, texts: Sequence[str]) -> NDArray[
     column = {word: number for number, word in enumerate(sorted(times))}
     weights = np.array([math.log((len(texts) + 1) / (times[word] + 0.5)) for word in keywords])
     rows = footage.meanings([*keywords, *column])
-    # any two words are somewhat close
+    # any two words are somewhat similar
     alike = (rows[: len(keywords)] @ rows[len(keywords) :].T - UNRELATED) / (1 - UNRELATED)
     shares = [alike[:, [column[w] for w in words]].max(axis=1, initial=0.0) for words in held_by]
     return np.asarray(np.array(shares) @ weights / (weights.sum() or 1.0), np.float64)
@@ -591,7 +591,7 @@ def lines_of(passages: Sequence[Passage]) -> list[Line]:
 
 
 def moment(found: Sequence[Passage]) -> Answer:
-    """When the passage that bears most on the question is said or shown."""
+    """When the most relevant passage is said or shown."""
     best = max(found, key=lambda passage: passage.bearing)
     text = f'At {clock(best.segment.start)}: "{best.text}"'
     return Answer(text=text, evidence=(cite(best, best.bearing),))
@@ -600,9 +600,9 @@ def moment(found: Sequence[Passage]) -> Answer:
 def closest(
     footage: Footage, question: str, spoken: Sequence[Line], stretch: Segment, max_words: int
 ) -> list[Line]:
-    """What is said in the stretch, closest to the question first taken, in the film's order.
+    """The lines of the stretch that are closest to the question, in time order.
 
-    Nothing if nothing bears on the question.
+    None if no line is relevant.
     """
     inside = [line for line in spoken if line.segment.middle in stretch and not is_aside(line)]
     if not inside:
@@ -620,7 +620,7 @@ def closest(
 
 
 def cited(stretch: Segment, holders: Sequence[Line]) -> list[Evidence]:
-    """The stretch with what was said in it, and what holds a sentence but lies elsewhere."""
+    """The stretch with the supporting lines in it, and each supporting line outside it."""
     holders = list(dict.fromkeys(holders))
     inside = [line for line in holders if line.segment.middle in stretch]
     text = " ".join(line.text for line in inside)
@@ -632,7 +632,7 @@ def cited(stretch: Segment, holders: Sequence[Line]) -> list[Evidence]:
 
 
 def in_parts(passages: Sequence[Passage], max_words: int) -> list[list[Passage]]:
-    """Passages in groups of so many words, which a model reads at once; one may be longer."""
+    """Passages in groups of at most ``max_words``; a longer passage is a group of its own."""
     parts: list[list[Passage]] = []
     words = max_words
     for passage in passages:
@@ -646,7 +646,7 @@ def in_parts(passages: Sequence[Passage], max_words: int) -> list[list[Passage]]
 
 
 def numbered(passages: Sequence[Passage]) -> list[str]:
-    """Passages as the model reads them: ``2. [00:01:05] onscreen: ALL RIGHTS RESERVED.``"""
+    """Passages as in a prompt: ``2. [00:01:05] onscreen: ALL RIGHTS RESERVED.``"""
     return [
         f"{number}. [{clock(each.segment.start)}] {each.source}: {each.text}"
         for number, each in enumerate(passages, start=1)
@@ -654,14 +654,14 @@ def numbered(passages: Sequence[Passage]) -> list[str]:
 
 
 def timed(passage: Passage) -> str:
-    """A passage as a model reads it for a short answer: ``1:05 screen: GO TO ROOM 4``."""
+    """A passage as in the prompt for a short answer: ``1:05 screen: GO TO ROOM 4``."""
     minutes, seconds = divmod(int(passage.segment.start), 60)
     source = "screen" if passage.source == "onscreen" else passage.source
     return f"{minutes}:{seconds:02} {source}: {passage.text}"
 
 
 def may_tell(question: Question, texts: Sequence[str]) -> bool:
-    """Whether some text holds the kind of thing that the question asks for, where that is sure."""
+    """Whether a text holds the type of answer asked for; true if the type is uncertain."""
     kind = asked_for(question)
     if kind not in CERTAIN:
         return True
@@ -669,7 +669,7 @@ def may_tell(question: Question, texts: Sequence[str]) -> bool:
 
 
 def asked_for(question: Question) -> AnswerType | None:
-    """The kind of thing that an open question asks for; options tell more than their kind."""
+    """The type of answer that an open question asks for; ``None`` with options."""
     return None if question.options else answer_type(question.text)
 
 
@@ -679,7 +679,7 @@ def cite(passage: Passage, share: float) -> Evidence:
 
 
 def not_found(footage: Footage) -> Answer:
-    """The film does not say it; its pictures, if it has any, may show it."""
+    """An abstention; its reason mentions the pictures if the film has any."""
     reason = f"{NOT_FOUND}; {LOOK}" if "pictures" in footage.has else NOT_FOUND
     return Answer(reason=reason, status="abstained")
 
@@ -693,7 +693,7 @@ def _told(stretch: Segment | None) -> str:
 
 
 def read(footage: Footage, stretch: Segment | None) -> list[Passage]:
-    """Everything said, shown and described in a stretch; recognised now if need be."""
+    """Everything said, shown and described in a stretch; indexed now if it was not before."""
     if "captions" in footage.has:
         times = [t for t in footage.times.tolist() if stretch is None or t in stretch]
         captions = zip(times, footage.captions(times), strict=True)
@@ -705,12 +705,12 @@ def read(footage: Footage, stretch: Segment | None) -> list[Passage]:
 
 
 def screens(lines: Sequence[Line]) -> list[Passage]:
-    """Lines that are shown together, as one passage each.
+    """One passage for each group of lines that are shown together.
 
-    A name stands below "Narrator" and says nothing without it. A screen that shows the same as the
-    one before prolongs it.
+    Lines of a screen explain each other: a name stands below "Narrator". A screen that shows the
+    same as the previous one extends it.
     """
-    # single letters are misread shapes
+    # single letters are mostly misread shapes
     legible = [line for line in lines if len(squeeze(line.text)) >= 2]
     legible.sort(key=lambda line: line.segment.start)
     shown: list[Passage] = []
@@ -728,12 +728,12 @@ def screens(lines: Sequence[Line]) -> list[Passage]:
 
 
 def is_misread(passage: Passage) -> bool:
-    """Whether a long screen consists of words that no English text holds."""
+    """Whether a long screen consists of words that are not English."""
     return len(passage.lines) > SHORT_SCREEN and lexical.is_misread(passage.text)
 
 
 def _prolonged(passage: Passage, screen: Sequence[Line]) -> Passage:
-    """A screen whose lines last as long as they are still shown on the next one."""
+    """A screen whose lines last until the end of the next one, if that still shows them."""
     until = {squeeze(line.text): line.segment.end for line in screen}
     lines = []
     for line in passage.lines:
@@ -745,9 +745,9 @@ def _prolonged(passage: Passage, screen: Sequence[Line]) -> Passage:
 def bearing(
     footage: Footage, queries: Sequence[str], passages: Sequence[Passage], most: int
 ) -> NDArray[np.float64]:
-    """How much each passage has to do with the closest query: meaning, plus the shared words.
+    """The relevance of each passage to its closest query: similarity plus shared words.
 
-    Meaning is compared for the ``most`` passages that share the most words; of a screen, the
+    Similarity is computed for the ``most`` passages that share the most words. Of a screen, the
     closest line counts, since the others may be about something else.
     """
     texts = [passage.text for passage in passages]
@@ -769,8 +769,7 @@ def bearing(
 def promise(
     scores: NDArray[np.float64], passages: Sequence[Passage], kind: AnswerType | None
 ) -> NDArray[np.float64]:
-    """The bearing of each passage, and more if it holds the kind of thing that is asked for."""
-    # without a known kind, meaning and words alone decide
+    """The relevance of each passage, raised if it holds the type of answer asked for."""
     if kind is None:
         return scores
     held = [holds(kind, passage.text) for passage in passages]
@@ -778,7 +777,7 @@ def promise(
 
 
 def compared(passages: Sequence[Passage]) -> list[str]:
-    """The texts of passages whose meaning is compared: each as a whole, and each of its lines."""
+    """The texts to embed: each passage as a whole, and each of its lines."""
     texts: dict[str, None] = {}
     for passage in passages:
         texts |= dict.fromkeys([passage.text, *(line.text for line in passage.lines)])
@@ -786,7 +785,7 @@ def compared(passages: Sequence[Passage]) -> list[str]:
 
 
 def prepare(footage: Footage) -> None:
-    """Have the meanings of everything said and shown computed, so that no question waits for it."""
+    """Embed everything said and shown, so that no question waits for it."""
     footage.meanings(compared(read(footage, None)))
 
 
@@ -799,10 +798,9 @@ def choose(
 ) -> list[int]:
     """The most promising passages with their neighbours, in time order.
 
-    None if no passage clears :data:`BEARS`. A name counts for that; a colour or a number does not,
-    since many lines hold one: that a curtain is red does not make it bear on the colour of a hat.
-    Below that, a passage is too weak to ask a model, but may still tell what the others only
-    announce.
+    None if no passage reaches :data:`BEARS`. A name counts towards that; a colour or a number does
+    not, since many lines hold one: a red curtain says nothing about the colour of a hat. Once one
+    passage reaches it, weaker ones are read too, since they may hold what the first only announces.
     """
     telling = promise(scores, passages, None if kind in CERTAIN else kind)
     if telling.size == 0 or telling.max() < BEARS:
@@ -824,7 +822,7 @@ def choose(
 def excerpt(footage: Footage, question: str, passage: Passage) -> Passage:
     """The part of a long screen around the line that is closest to the question.
 
-    A page of small print would fill the prompt, and a small model loses the rest among it.
+    A page of small print would fill the prompt and distract a small model.
     """
     if passage.source != "onscreen" or len(passage.lines) <= SHORT_SCREEN:
         return passage
@@ -836,10 +834,9 @@ def excerpt(footage: Footage, question: str, passage: Passage) -> Passage:
 def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tuple[Passage, float]]:
     """The passages that hold the words of an answer, with the share they hold, best first.
 
-    Words of the question, "yes" and "no" do not count unless the answer has no others. Where no
-    single passage holds the answer, two that follow each other may: speech is cut in mid-sentence.
-    Of several, only those are kept that also hold about as much of the question as the best one: a
-    price is named for many things.
+    Words of the question, "yes" and "no" count only if the answer has no others. If no single
+    passage holds the answer, two consecutive ones may: speech is cut in mid-sentence. Only passages
+    that hold about as much of the question as the best one are kept: many things have a price.
     """
     in_question, in_answer = lexical.lemmas([question]), lexical.lemmas([answer]) - _YES_OR_NO
     wanted = in_answer - in_question or in_answer
