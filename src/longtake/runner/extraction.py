@@ -4,10 +4,9 @@
 
     1  columns ← the properties of a JSON Schema: of one object, or of the objects in a list
     2  one object: each column is a question to the method, with its choices as options, checked as
-       every answer is; a value is what the answer holds of the column's type, if what is cited
-       tells it by itself
-    3  a list: a model reads the passages that bear on any column, part by part, and names the rows
-       in each; a value is kept if a passage of its part holds it
+       every answer is; the value is parsed from the answer and kept if a citation states it
+    3  a list: a model reads the passages that are relevant to any column, part by part, and names
+       the rows in each; a value is kept if a passage of its part holds it
     4  a value that no moment supports, or that the schema forbids, is null
 
 One budget is for all cells of a film; those that it does not reach are null.
@@ -70,7 +69,7 @@ MONEY = frozenset({"euro", "dollar", "pound", "franc"})
 SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 # "how many million", "in thousands"
 _SCALE = re.compile(rf"\b(?:how many|in) ({'|'.join(SCALES)})s?\b", re.IGNORECASE)
-# what comes first cannot be told by one moment
+# one moment does not show what comes first
 _SEVERAL = re.compile(r"\b(?:before|after|first|last|earlier|later)\b", re.IGNORECASE)
 _RATE = re.compile(
     r"\b(?:per|each|every|apiece|an? (?:hour|minute|day|week|unit))\b", re.IGNORECASE
@@ -124,10 +123,11 @@ class Column:
 
     @property
     def is_checkable(self) -> bool:
-        """Whether the film's words alone tell if an answer is right.
+        """Whether the words of the film are enough to check a small model's value.
 
-        They tell which number is about the question, and every occurrence of given words. A small
-        model often answers another question than a text, a choice, a rate or a yes asks for.
+        They are for a number, since the closest one to the question's words can be found, and for
+        occurrences of given words. For texts, choices, rates and booleans, a small model often
+        answers another question.
         """
         question = self.question
         related = _SEVERAL.search(question.text) or _RATE.search(question.text)
@@ -292,7 +292,7 @@ def _column(name: str, schema: Any, root: Mapping[str, Any]) -> Column:
     given = {key: each for key, each in plain.items() if key not in ("type", *WORDS_ABOUT)}
     try:
         rules = Rules.model_validate(given)
-        rules.matching  # noqa: B018  # an invalid pattern is told before anything is read
+        rules.matching  # noqa: B018  # reports an invalid pattern before anything is read
     except ValidationError as error:
         key, why = error.errors()[0]["loc"][0], error.errors()[0]["msg"]
         understood = Rules.model_json_schema()["properties"]
@@ -399,18 +399,18 @@ def extract(
         check = session.settings.answers.verify
         answer = solve(opened, footage, column.question, run, check=check).answer
         given = answer.evidence if answer.status == "answered" else ()
-        telling = _telling(column, answer.text, given, small=small)
-        row[column.name] = _supported(column, answer.text, telling)
+        supporting = _supporting(column, answer.text, given, small=small)
+        row[column.name] = _supported(column, answer.text, supporting)
     return FilmTable(footage.name, schema, (row,), run.usage, run.names, unfilled)
 
 
-def _telling(
+def _supporting(
     column: Column, text: str, evidence: Sequence[Evidence], *, small: bool
 ) -> list[Evidence]:
-    """The citations that tell the value, without what is about something else.
+    """The citations that support the value, without those about something else.
 
-    Of a long turn or screen, the sentences count that state the value. A picture names nothing; a
-    caption is what another model saw. What counts or relates moments is told by no picture.
+    Of a long turn or screen, only the sentences that state the value count. Captions do not count,
+    since another model wrote them. Pictures do not count if the question counts or relates moments.
     """
     question = column.question
     if asks_for_words(question):
@@ -448,11 +448,11 @@ def _supported(column: Column, text: str, evidence: Sequence[Evidence]) -> Cell:
     """The value that an answer holds, with the first of its citations that states it."""
     counts = asks_for(column.question) == "count"
     if counts and not any(_states(text, each) for each in evidence):
-        # a count that is not told is the number of moments, not one that a model names
+        # a count that no line states is the number of moments, not a number from the model
         moments = str(len(evidence))
         text = moments if moments in {each.text for each in numbers(text)} else ""
     elif column.kind in ("number", "integer"):
-        # a number is read, not judged; what a picture shows has no words
+        # a line must state the number; pictures have no words
         evidence = [each for each in evidence if not each.text or _states(text, each)]
     elif not column.question.options and len(sentences(text)) > 1:
         # a cell has room for the sentence that says most about the question

@@ -14,7 +14,7 @@ from longtake.config import BudgetSettings, Settings
 from longtake.errors import ConfigError
 from longtake.llm import catalog
 from longtake.llm.backends.scripted import ScriptedChat
-from longtake.runner.extraction import _telling, extract, read_schema
+from longtake.runner.extraction import _supporting, extract, read_schema
 from longtake.runner.session import Session
 from longtake.types import Evidence, Line, Segment
 
@@ -287,7 +287,7 @@ SIGN, NAMED = (Evidence(Segment(0, 1), "onscreen", text) for text in ("ROOM 4", 
 
 
 @pytest.mark.parametrize(
-    ("about", "evidence", "telling"),
+    ("about", "evidence", "supporting"),
     [
         ("What does she close?", [FRAME], [FRAME]),
         ("What does she close?", [CAPTION, FRAME], [FRAME]),
@@ -301,9 +301,9 @@ SIGN, NAMED = (Evidence(Segment(0, 1), "onscreen", text) for text in ("ROOM 4", 
         ("What does the sign say?", [SIGN, NAMED], [NAMED]),
     ],
 )
-def test_what_is_seen_tells_what_one_moment_can(about, evidence, telling):
+def test_what_is_seen_tells_what_one_moment_can(about, evidence, supporting):
     (cell,) = read_schema(column({"type": "string", "description": about})).columns
-    assert _telling(cell, "the door", evidence, small=False) == telling
+    assert _supporting(cell, "the door", evidence, small=False) == supporting
 
 
 TWICE = "75 percent of the users find it ugly, and 80 percent of the users would pay more."
@@ -322,5 +322,5 @@ def test_the_number_of_a_small_model_is_the_one_about_the_question(value, line, 
     about = "What percentage of users would pay more?"
     (cell,) = read_schema(column({"type": "number", "description": about})).columns
     cited = [Evidence(Segment(0, 5), "speech", line)]
-    assert bool(_telling(cell, value, cited, small=True)) == is_told
-    assert _telling(cell, value, cited, small=False) == cited
+    assert bool(_supporting(cell, value, cited, small=True)) == is_told
+    assert _supporting(cell, value, cited, small=False) == cited

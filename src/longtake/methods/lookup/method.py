@@ -350,7 +350,7 @@ class Lookup:
             read_now = "read by a model"
             if parts_read < len(parts):
                 read_now = f"compared, {parts_read} of {len(parts)} parts {read_now}"
-            covered = coverage_told(footage, stretch, read_now)
+            covered = coverage(footage, stretch, read_now)
             answer = Answer(reason=f"{NOT_FOUND} {covered}", status="abstained")
             if found:
                 counts = Counter(each.source for each in found)
@@ -362,20 +362,20 @@ class Lookup:
         """What the film is about, from its overview; quoted if no model can be read."""
         with step("search"):
             overview = make_overview(footage)
-        told = list(overview.summary)
-        if overview.by == QUOTED and told:
+        sentences = list(overview.summary)
+        if overview.by == QUOTED and sentences:
             lines = excerpts(footage, overview.chapters, self.max_words)
             cited_lines = [line.evidence for line in lines]
             note_found(cited_lines, cited_lines)
             text = self.account(question, [line.text for line in lines], run)
-            told = list(held_by(lines, text, question.text).values())
-        text = " ".join(each.text for each in told)
-        if not told:
-            told = list(overview.summary)
-            text = " … ".join(f"“{each.text}”" for each in told)
-        if not told:
+            sentences = list(held_by(lines, text, question.text).values())
+        text = " ".join(each.text for each in sentences)
+        if not sentences:
+            sentences = list(overview.summary)
+            text = " … ".join(f"“{each.text}”" for each in sentences)
+        if not sentences:
             return not_found(footage)
-        return Answer(text=text, evidence=tuple(dict.fromkeys(each.evidence for each in told)))
+        return Answer(text=text, evidence=tuple(dict.fromkeys(each.evidence for each in sentences)))
 
     def tell(self, footage: Footage, question: Question, lines: Sequence[Line], run: Run) -> Answer:
         """An account of what is said about the question."""
@@ -422,7 +422,7 @@ def note_found(
     passages = [
         {"start": each.segment.start, "end": each.segment.end, "text": each.text} for each in found
     ]
-    note(PASSAGES_FOUND, lines=len(searched), stretch=_told(stretch), passages=passages)
+    note(PASSAGES_FOUND, lines=len(searched), stretch=_span(stretch), passages=passages)
 
 
 def wants_account(question: Question, spoken: Sequence[Line]) -> bool:
@@ -469,7 +469,7 @@ def every(
         hits = [hit for run in runs for hit in ranking.occurrences(phrase, lines_of(run))]
         counts[source] = len(hits)
         found += [Evidence(hit.segment, source, hit.text) for hit in hits]
-    covered = coverage_told(footage, stretch, f"read{alike(phrase, passages, found)}")
+    covered = coverage(footage, stretch, f"read{alike(phrase, passages, found)}")
     note("occurrences", words=phrase, found=counts)
     if not found:
         nowhere = f'"{phrase}" is not in {" or ".join(map(PLACES.__getitem__, counts or PLACES))}'
@@ -486,9 +486,9 @@ def every(
     return tally(question, found, counts, covered)
 
 
-def coverage_told(footage: Footage, stretch: Segment | None, how: str) -> str:
+def coverage(footage: Footage, stretch: Segment | None, how: str) -> str:
     """What was read for an answer about all occurrences."""
-    part = f"all of {clock(footage.duration)}" if stretch is None else _told(stretch)
+    part = f"all of {clock(footage.duration)}" if stretch is None else _span(stretch)
     unseen = "; pictures not looked at" if "pictures" in footage.has else ""
     return f"({part} {how}){unseen}"
 
@@ -688,7 +688,7 @@ def _start(cited: Evidence) -> Segment:
     return cited.segment
 
 
-def _told(stretch: Segment | None) -> str:
+def _span(stretch: Segment | None) -> str:
     return "" if stretch is None else f"{clock(stretch.start)} to {clock(stretch.end)}"
 
 
