@@ -151,7 +151,7 @@ def test_a_bug_in_a_run_ends_that_run_only(pool, wanted):
 
 def test_a_full_disk_ends_the_runs_under_way_and_the_next_one_works(pool, wanted, monkeypatch):
     first = pool.start(wanted)
-    while first.position:
+    while pool.journal.read(first.id).state != "running":
         pass
     waiting = pool.start(other(wanted, 2))
 
