@@ -18,7 +18,7 @@ from longtake.algorithms.intervals import coverage
 from longtake.algorithms.lexical import LANGUAGES
 from longtake.algorithms.shots import spans, survey
 from longtake.algorithms.speakers import numbered_voices
-from longtake.errors import MediaError, MissingExtra
+from longtake.errors import MissingExtra
 from longtake.index.layers import Advance, ignore
 from longtake.index.source import IndexedSource
 from longtake.index.store import LayerKey
@@ -28,8 +28,8 @@ from longtake.perception.speech import VoiceEncoder
 from longtake.tracing.events import note_once
 from longtake.types import Frame, Line, Segment
 from longtake.video.audio import listen
-from longtake.video.container import FileVersion, check_plain_file, file_version
-from longtake.video.subtitles import embedded_subtitles, read_subtitles, sidecar
+from longtake.video.container import check_plain_file
+from longtake.video.subtitles import embedded_subtitles, read_subtitles, sidecar, unusable
 
 
 class Subtitles:
@@ -39,7 +39,6 @@ class Subtitles:
         self._source, self.given, self._begin = source, given, begin
         self.only_given = False
         """Whether subtitles beside and inside the film are left out."""
-        self._usable_files: dict[FileVersion, bool] = {}
 
     @property
     def file(self) -> Path | None:
@@ -52,16 +51,10 @@ class Subtitles:
 
     def _usable(self, beside: Path) -> bool:
         """Whether a file can be read; a note reports one that is ignored."""
-        version = file_version(beside)
-        if version not in self._usable_files:
-            try:
-                read_subtitles(beside, self._source.settings.media)
-            except MediaError as error:
-                note_once("subtitles_left_out", why=str(error))
-                self._usable_files[version] = False
-            else:
-                self._usable_files[version] = True
-        return self._usable_files[version]
+        why = unusable(beside, self._source.settings.media)
+        if why:
+            note_once("subtitles_left_out", why=why)
+        return not why
 
     def key(self) -> LayerKey | None:
         """The layer that holds the lines; ``None`` if the film has no subtitles.

@@ -9,7 +9,9 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import av
@@ -20,7 +22,14 @@ from longtake.algorithms.speakers import turns
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError, MediaError
 from longtake.types import Line, Segment
-from longtake.video.container import check_plain_file, open_container, packets_of, readable_packets
+from longtake.video.container import (
+    FileVersion,
+    check_plain_file,
+    file_version,
+    open_container,
+    packets_of,
+    readable_packets,
+)
 from longtake.video.remote import RemotePath
 
 if TYPE_CHECKING:
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
 
 TimedText = tuple[float, float, str]
 """Start, end, text."""
+_PARSING = Lock()
 
 
 def srt(lines: Sequence[TimedText]) -> str:
@@ -116,6 +126,22 @@ def read_subtitles(
             voice = f"<v {event.name}>" if event.name else ""
             lines.append((event.start / 1000, event.end / 1000, voice + _unescaped(event.text)))
     return _tidy(lines, begin)
+
+
+def unusable(path: Path, limits: MediaSettings) -> str:
+    """Why a file cannot be read; empty if it can. It is parsed once while it stays the same."""
+    # the requests of a page ask at once
+    with _PARSING:
+        return _unusable(path, file_version(path), limits)
+
+
+@lru_cache(maxsize=1000)
+def _unusable(path: Path, _version: FileVersion, limits: MediaSettings) -> str:
+    try:
+        read_subtitles(path, limits)
+    except MediaError as error:
+        return str(error)
+    return ""
 
 
 def _check_size(path: Path, limits: MediaSettings) -> None:

@@ -20,6 +20,7 @@ from longtake.tracing.events import Noted, Stream
 from longtake.tracing.sinks import Recorder
 from longtake.types import Segment
 from longtake.video import decode
+from longtake.video import subtitles as subtitles_module
 from longtake.video.packets import PacketTable
 
 LONG = Recipe("long.mp4", x264(fps=Fraction(4), gop=8), count=4 * 200)
@@ -153,6 +154,28 @@ def test_a_file_beside_the_film_that_is_no_subtitles_is_left_out_with_a_word(
         assert subtitles.key() is None
     notes = [event for event in recorder.trace.events if isinstance(event, Noted)]
     assert [event.label for event in notes] == ["subtitles_left_out"]
+
+
+def test_a_file_beside_the_film_is_parsed_once_while_it_stays_the_same(
+    store, tmp_path, film_folder, monkeypatch
+):
+    film = tmp_path / "film.mp4"
+    film.write_bytes(FILMS[0].make(film_folder).read_bytes())
+    beside = film.with_suffix(".srt")
+    beside.write_text("1\n00:00:01,000 --> 00:00:02,000\nFirst\n")
+    parsed = []
+    real = subtitles_module.read_subtitles
+    monkeypatch.setattr(
+        subtitles_module,
+        "read_subtitles",
+        lambda *args, **options: parsed.append(args) or real(*args, **options),
+    )
+    # as the requests of a page do: each opens the film anew
+    files = [Film(film, store).words.subtitles.file for _ in range(3)]
+    assert (files, len(parsed)) == ([beside] * 3, 1)
+    beside.write_text("no times here\n")
+    assert [Film(film, store).words.subtitles.file for _ in range(3)] == [None] * 3
+    assert len(parsed) == 2
 
 
 def test_subtitles_that_were_asked_for_must_be_usable(store, tmp_path, film_folder):
