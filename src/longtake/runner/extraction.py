@@ -82,7 +82,11 @@ _UNITS = [
     ),
 ]
 """Questions that ask for a unit, and how a sentence names it; the first that matches counts."""
-_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|might|could|if)\b", re.IGNORECASE)
+# "maybe twenty", "can we sell it for twenty?", "like a million buttons"
+_UNSURE = re.compile(
+    rf"\b(?:maybe|perhaps|possibly|might|could|if|like an? (?:hundred|{'|'.join(SCALES)}))\b|\?",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
@@ -422,7 +426,6 @@ def _supporting(
 
     def states(part: str) -> bool:
         if small:
-            # "maybe twenty": nothing is settled
             if _UNSURE.search(part) or (unit and not unit.search(part)):
                 return False
             return bool(value & _stated(closest_number(part, asked)))

@@ -315,6 +315,9 @@ TWICE = "75 percent of the users find it ugly, and 80 percent of the users would
         ("80", TWICE, True),
         ("75", TWICE, False),
         ("80", "Maybe 80 percent of the users would pay more.", False),
+        ("80", "Would 80 percent of the users pay more?", False),
+        ("1000000", "Users would pay more than, like, a million percent.", True),
+        ("1000000", "Users would pay like a million percent more.", False),
         ("80", "80 users would pay more.", False),
     ],
 )
