@@ -84,8 +84,16 @@ _UNITS = [
 """Questions that ask for a unit, and how a sentence names it; the first that matches counts."""
 # "maybe twenty", "can we sell it for twenty?", "like a million buttons"
 _UNSURE = re.compile(
-    rf"\b(?:maybe|perhaps|possibly|might|could|if|like an? (?:hundred|{'|'.join(SCALES)}))\b|\?",
+    r"\b(?:maybe|perhaps|possibly|probably|might|could|if|believe|guess|estimate)\b|\?"
+    rf"|\blike an? (?:hundred|{'|'.join(SCALES)})\b",
     re.IGNORECASE,
+)
+_HOW_MANY = re.compile(r"\bhow many\b(?! per ?cent)", re.IGNORECASE)
+_SHARE = re.compile(
+    r"(?:\bper ?cent(?:age)?|\bshare|%) of (?:(?:all|the|our) )*(\w+)((?: \w+){0,2})", re.IGNORECASE
+)
+_PEOPLE = frozenset(
+    {"consumer", "customer", "participant", "people", "person", "respondent", "user", "viewer"}
 )
 _NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
@@ -422,14 +430,10 @@ def _supporting(
     related = any(each.search(question.text) for each in (_SEVERAL, NESTED, WHOLE, COUNTING))
     asked = lexical.lemmas([question.text])
     value = _stated(numbers(text))
-    unit = next((unit for asks, unit in _UNITS if asks.search(question.text)), None)
 
     def states(part: str) -> bool:
-        if small:
-            if _UNSURE.search(part) or (unit and not unit.search(part)):
-                return False
-            return bool(value & _stated(closest_number(part, asked)))
-        return bool(value & _stated(numbers(part)))
+        found = _sure_number(part, question.text, asked) if small else numbers(part)
+        return bool(value & _stated(found))
 
     about = []
     for each in evidence:
@@ -445,6 +449,25 @@ def _supporting(
         if any(held("", asked, part) >= least for part in said):
             about.append(each)
     return about
+
+
+def _sure_number(text: str, question: str, asked: frozenset[str]) -> list[Number]:
+    """The number in a sentence that answers a question, if the sentence is sure of it."""
+    unit = next((unit for asks, unit in _UNITS if asks.search(question)), None)
+    if _UNSURE.search(text) or (unit and not unit.search(text)):
+        return []
+    share, said = _SHARE.search(question), _SHARE.search(text)
+    # "34 percent say": of the people
+    if share and not _forms(share[1]) & (_forms(said[1] + said[2]) if said else _PEOPLE):
+        return []
+    of_unit = _HOW_MANY.search(question)
+    return [each for each in closest_number(text, asked) if not of_unit or each.after in asked]
+
+
+def _forms(text: str) -> frozenset[str]:
+    """Base forms of a text's words; one word for people stands for all of them."""
+    words = lexical.lemmas([text])
+    return words | _PEOPLE if words & _PEOPLE else words
 
 
 def _supported(column: Column, text: str, evidence: Sequence[Evidence]) -> Cell:

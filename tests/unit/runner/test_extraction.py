@@ -327,3 +327,32 @@ def test_the_number_of_a_small_model_is_the_one_about_the_question(value, line, 
     cited = [Evidence(Segment(0, 5), "speech", line)]
     assert bool(_supporting(cell, value, cited, small=True)) == is_told
     assert _supporting(cell, value, cited, small=False) == cited
+
+
+VOICES = "What share of users would pay for voice recognition?"
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "line", "is_told"),
+    [
+        ("How many buttons does the remote have?", "3", "The remote has 3 buttons.", True),
+        (
+            "How many buttons does the remote have?",
+            "3",
+            "The remote has buttons 3 lines up.",
+            False,
+        ),
+        ("How many buttons does the remote have?", "3", "I guess the remote has 3 buttons.", False),
+        ("What share of the buttons is used?", "10", "10 percent of the buttons is used.", True),
+        ("What share of the buttons is used?", "34", "34 percent say: buttons they used.", False),
+        (VOICES, "10", "10 percent of the buttons pay for voice recognition, users say.", False),
+        (VOICES, "75", "75 percent of users pay for voice recognition.", True),
+        (VOICES, "75", "75 percent of the people pay for a share in voice recognition.", True),
+    ],
+)
+def test_the_number_of_a_small_model_counts_what_the_question_asks_for(
+    question, value, line, is_told
+):
+    (cell,) = read_schema(column({"type": "number", "description": question})).columns
+    cited = [Evidence(Segment(0, 5), "speech", line)]
+    assert bool(_supporting(cell, value, cited, small=True)) == is_told
