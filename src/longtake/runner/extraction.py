@@ -61,9 +61,9 @@ PART_WORDS = 250
 """Words of passages in which a model looks for rows at once: a small one loses rows in more."""
 MAX_PASSAGES, MAX_FOUND = 2000, 24
 """Passages whose meaning is compared with a column (as in lookup), and those that are read."""
-ABOUT, ABOUT_IF_SMALL = 0.5, 0.6
+ABOUT, ABOUT_IF_SMALL = 0.5, 0.75
 """Share of the question's words, weighted by rarity, that a cited line of speech holds; the second
-for small models, which answer from lines about other things (``benchmarks/extract_cells.py``)."""
+for small models, which answer from lines about other things (docs/tables.md, Accuracy)."""
 MONEY = frozenset({"euro", "dollar", "pound", "franc"})
 """Base forms of words before which two numbers in a row are a price."""
 SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
@@ -407,7 +407,11 @@ def extract(
     if not filled:
         names = ", ".join(run.names.values())
         raise ConfigError(f"{names} is a small model and fills only numbers: name a larger one")
+    only_reads = small and tuple(opened.roles) == ("llm",)
+    said = run.on_time(lambda: read(footage, None)) if only_reads else []
     for column in filled:  # 2
+        if only_reads and not _may_be_said(column, said):
+            continue  # no answer would be kept
         check = session.settings.answers.verify
         answer = solve(opened, footage, column.question, run, check=check).answer
         given = answer.evidence if answer.status == "answered" else ()
@@ -441,20 +445,32 @@ def _supporting(
             if each.source == "frame" and not related:
                 about.append(each)
             continue
-        # who speaks is not what is said
-        line = speaker(each.text)[1] if each.source == "speech" else each.text
-        parts = [part for part in sentences(line) if states(part)]
-        least = ABOUT_IF_SMALL if small else ABOUT
-        said = parts if small else [" ".join(parts) or each.text]
-        if any(held("", asked, part) >= least for part in said):
+        parts = [part for part in _said(each) if states(part)]
+        if parts if small else held("", asked, " ".join(parts) or each.text) >= ABOUT:
             about.append(each)
     return about
+
+
+def _may_be_said(column: Column, passages: Sequence[Passage]) -> bool:
+    """Whether a passage could support a small model's value."""
+    question = column.question
+    asked = lexical.lemmas([question.text])
+    return bool(asks_for_words(question)) or any(
+        _sure_number(part, question.text, asked) for passage in passages for part in _said(passage)
+    )
+
+
+def _said(cited: Evidence | Passage) -> list[str]:
+    """The sentences of a line or screen, without who speaks."""
+    return sentences(speaker(cited.text)[1] if cited.source == "speech" else cited.text)
 
 
 def _sure_number(text: str, question: str, asked: frozenset[str]) -> list[Number]:
     """The number in a sentence that answers a question, if the sentence is sure of it."""
     unit = next((unit for asks, unit in _UNITS if asks.search(question)), None)
     if _UNSURE.search(text) or (unit and not unit.search(text)):
+        return []
+    if held("", asked, text) < ABOUT_IF_SMALL:
         return []
     share, said = _SHARE.search(question), _SHARE.search(text)
     # "34 percent say": of the people

@@ -206,6 +206,22 @@ def test_a_small_model_fills_only_numbers(extracted):
         extracted(schema, reply, said, small=True)
 
 
+def test_a_small_model_is_asked_only_what_is_said(extracted):
+    asked = []
+
+    def reply(text):
+        asked.append(text)
+        return "It is sold for 25 euros."
+
+    columns = {
+        "price": {"type": "number", "description": "What is the remote control sold for?"},
+        "weight": {"type": "number", "description": "What does the remote control weigh?"},
+    }
+    table = extracted({"type": "object", "properties": columns}, reply, small=True)
+    assert table.data == {"price": 25, "weight": None}
+    assert {"sold for?" in text for text in asked} == {True}
+
+
 def test_a_column_may_have_any_name(extracted):
     part, price = ITEMS["items"]["properties"].values()
     items = {"type": "object", "properties": {"_part": part, "copy": price}}
@@ -306,7 +322,8 @@ def test_what_is_seen_tells_what_one_moment_can(about, evidence, supporting):
     assert _supporting(cell, "the door", evidence, small=False) == supporting
 
 
-TWICE = "75 percent of the users find it ugly, and 80 percent of the users would pay more."
+FANCY = "pay more money for a fancy design"
+TWICE = f"75 percent of the users find it ugly, and 80 percent of the users {FANCY}."
 
 
 @pytest.mark.parametrize(
@@ -314,40 +331,38 @@ TWICE = "75 percent of the users find it ugly, and 80 percent of the users would
     [
         ("80", TWICE, True),
         ("75", TWICE, False),
-        ("80", "Maybe 80 percent of the users would pay more.", False),
-        ("80", "Would 80 percent of the users pay more?", False),
-        ("1000000", "Users would pay more than, like, a million percent.", True),
-        ("1000000", "Users would pay like a million percent more.", False),
-        ("80", "80 users would pay more.", False),
+        ("80", f"Maybe 80 percent of the users {FANCY}.", False),
+        ("80", f"Would 80 percent of the users {FANCY}?", False),
+        ("1000000", f"A million percent of the users {FANCY}.", True),
+        ("1000000", f"Users who, like a million percent, {FANCY}.", False),
+        ("80", f"80 users {FANCY}.", False),
+        ("80", "80 percent of the users pay money for a design.", False),
     ],
 )
 def test_the_number_of_a_small_model_is_the_one_about_the_question(value, line, is_told):
-    about = "What percentage of users would pay more?"
+    about = f"How many percent of users {FANCY}?"
     (cell,) = read_schema(column({"type": "number", "description": about})).columns
     cited = [Evidence(Segment(0, 5), "speech", line)]
     assert bool(_supporting(cell, value, cited, small=True)) == is_told
     assert _supporting(cell, value, cited, small=False) == cited
 
 
-VOICES = "What share of users would pay for voice recognition?"
+BUTTONS = "How many buttons does the new remote control have?"
+USED = "What share of the buttons of a remote control do people use?"
+VOICES = "What share of users pays more money for voice recognition?"
 
 
 @pytest.mark.parametrize(
     ("question", "value", "line", "is_told"),
     [
-        ("How many buttons does the remote have?", "3", "The remote has 3 buttons.", True),
-        (
-            "How many buttons does the remote have?",
-            "3",
-            "The remote has buttons 3 lines up.",
-            False,
-        ),
-        ("How many buttons does the remote have?", "3", "I guess the remote has 3 buttons.", False),
-        ("What share of the buttons is used?", "10", "10 percent of the buttons is used.", True),
-        ("What share of the buttons is used?", "34", "34 percent say: buttons they used.", False),
-        (VOICES, "10", "10 percent of the buttons pay for voice recognition, users say.", False),
-        (VOICES, "75", "75 percent of users pay for voice recognition.", True),
-        (VOICES, "75", "75 percent of the people pay for a share in voice recognition.", True),
+        (BUTTONS, "3", "The new remote control has 3 buttons.", True),
+        (BUTTONS, "3", "The new remote control has buttons, 3 lines of them.", False),
+        (BUTTONS, "3", "I guess the new remote control has 3 buttons.", False),
+        (USED, "10", "People use 10 percent of the buttons of a remote control.", True),
+        (USED, "34", "34 percent say: people use buttons of a remote control.", False),
+        (VOICES, "10", "10 percent of the buttons: users pay money for voice recognition.", False),
+        (VOICES, "75", "75 percent of users pay money for voice recognition.", True),
+        (VOICES, "75", "75 percent of the people: users pay money for voice recognition.", True),
     ],
 )
 def test_the_number_of_a_small_model_counts_what_the_question_asks_for(
