@@ -325,10 +325,12 @@ def ask(clip: str, *questions: str) -> None:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["ask"]:
+    if sys.argv[1:2] == ["ask"] and len(sys.argv) > 3:
         ask(*sys.argv[2:])
         return
     chosen = sys.argv[1:] or PARTS
+    if not set(chosen) <= set(PARTS):
+        sys.exit(__doc__)
     acts = {"sse": sse, "page": page_weight, "scroll": scroll, "seek": seek, "memory": memory}
     with tempfile.TemporaryDirectory() as folder:
         films = Path(folder) / "films"

@@ -39,6 +39,7 @@ from longtake.runner.rendering import (
     kind_of,
     lookalikes,
     outcome,
+    plural,
     quoted,
     shown_stretch,
     sureness,
@@ -125,7 +126,8 @@ def spent(usage: Usage) -> str:
     cached = f" ({usage.tokens_cached:,} cached)" if usage.tokens_cached else ""
     cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
     return (
-        f"{usage.frames} frames, {usage.calls} calls, {usage.tokens_in:,} tokens in{cached}, "
+        f"{plural(usage.frames, 'frame')}, {plural(usage.calls, 'call')}, "
+        f"{plural(usage.tokens_in, 'token')} in{cached}, "
         f"{usage.tokens_out:,} out, {cost}, {usage.seconds:.1f} s"
     )
 

@@ -10,12 +10,13 @@ import click
 
 from longtake._util import visible
 from longtake.cli.options import FILM, common
-from longtake.cli.output import counted, emit_json, human_bytes
+from longtake.cli.output import emit_json, human_bytes
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.index.source import fingerprint
 from longtake.index.text import forget_words
 from longtake.runner.films import open_store
+from longtake.runner.rendering import plural
 
 
 @click.group()
@@ -57,7 +58,7 @@ def list_films(settings: Settings, as_json: bool) -> None:
         size = human_bytes(film.bytes)
         click.echo(f"{film.fingerprint}  {size:>9}  {used}  {visible(film.name)}")
     limit = human_bytes(store.limit_bytes)
-    click.echo(f"{counted(len(films), 'film')}, {human_bytes(total)} of {limit} in {store.root}")
+    click.echo(f"{plural(len(films), 'film')}, {human_bytes(total)} of {limit} in {store.root}")
 
 
 @cache.command()
@@ -96,4 +97,4 @@ def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json
     if as_json:
         emit_json({"cleared": sorted(chosen), "freed_bytes": freed})
     else:
-        click.echo(f"cleared {counted(len(chosen), 'film')}, {human_bytes(freed)} freed")
+        click.echo(f"cleared {plural(len(chosen), 'film')}, {human_bytes(freed)} freed")

@@ -12,10 +12,11 @@ import click
 from longtake._util import visible
 from longtake._util.timecode import clock
 from longtake.cli.options import COUNT, common
-from longtake.cli.output import bold, counted, emit_json, faint, in_one_line, say
+from longtake.cli.output import bold, emit_json, faint, in_one_line, say
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.runner.history import PastQuestion, forget, history_file, past_questions
+from longtake.runner.rendering import plural
 
 
 @click.command()
@@ -45,13 +46,13 @@ def history(
       longtake history --show 1
     """
     if clear:
-        click.echo(f"deleted {counted(forget(settings), 'question')}")
+        click.echo(f"deleted {plural(forget(settings), 'question')}")
         return
     # numbered before filtering, so that --show takes the same numbers
     newest = list(enumerate(reversed(past_questions(settings)), start=1))
     if number is not None:
         if number > len(newest):
-            raise ConfigError(f"--show {number}: there are {counted(len(newest), 'question')}")
+            raise ConfigError(f"--show {number}: there are {plural(len(newest), 'question')}")
         newest = [newest[number - 1]]
     chosen = [(place, past) for place, past in newest if _contains(past, words)][:top]
     if as_json:

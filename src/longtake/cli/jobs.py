@@ -12,13 +12,14 @@ import click
 from longtake._util.process_pool import WorkerPool
 from longtake._util.timecode import clock
 from longtake.cli.options import COUNT
-from longtake.cli.output import counted, progress, say
+from longtake.cli.output import progress, say
 from longtake.cluster.backends import BackendAddress, parse_backend
 from longtake.cluster.evaluation import ClusterRun, cost_of
 from longtake.cluster.indexing import FilmIndexResult, FilmTask, for_workers, index_films
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.index.tasks import TASKS
+from longtake.runner.rendering import plural
 
 on = click.option(
     "--on",
@@ -97,7 +98,7 @@ def index_on(
     films = []
     with (
         where.open(workers) as engine,
-        progress(f"indexing {counted(len(tasks), 'film')}") as advance,
+        progress(f"indexing {plural(len(tasks), 'film')}") as advance,
         WorkerPool[FilmTask](engine) as pool,
     ):
         for film in index_films(pool, tasks, say, advance):

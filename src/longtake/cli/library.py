@@ -38,7 +38,6 @@ from longtake.cli.options import (
 )
 from longtake.cli.output import (
     bold,
-    counted,
     emit_json,
     human_bytes,
     human_seconds,
@@ -68,7 +67,7 @@ from longtake.library.ask import TRIES
 from longtake.library.collection import problems
 from longtake.library.collection import status as state_of
 from longtake.registry import methods
-from longtake.runner.rendering import answer_text, outcome
+from longtake.runner.rendering import answer_text, outcome, plural
 from longtake.runner.session import Session
 from longtake.tracing.events import Sink
 from longtake.tracing.sinks import Meter
@@ -149,7 +148,7 @@ def search(
             click.echo(visible(line.rstrip()))
     if not result.sure:
         say("nothing was found with confidence")
-    say(f"{counted(result.searched, 'film')} searched")
+    say(f"{plural(result.searched, 'film')} searched")
 
 
 @click.command()
@@ -220,8 +219,8 @@ def ask(
         click.echo(wrapped(answer.reason, indent="  "))
     for number, cited in enumerate(result.cited, start=1):
         click.echo(citation(number, cited.evidence, str(cited)))
-    searched = f"{counted(result.searched, 'film')} searched, {len(result.films)} looked at"
-    candidates = counted(result.candidates, "candidate")
+    searched = f"{plural(result.searched, 'film')} searched, {len(result.films)} looked at"
+    candidates = plural(result.candidates, "candidate")
     click.echo(f"  {searched}, {candidates}; {spent(result.usage)}")
     return exit_code(answer)
 
@@ -347,12 +346,12 @@ def _summed(report: AddReport) -> None:
     counts = Counter(each.state for each in report.surveyed)
     named = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
     states = f" ({named})" if named else ""
-    say(f"{counted(len(report.surveyed), 'film')}{states}, {len(set(report.indexed))} indexed now")
+    say(f"{plural(len(report.surveyed), 'film')}{states}, {len(set(report.indexed))} indexed now")
     for path, error in report.failed:
         # most messages begin with the path
         say(f"  {error}" if error.startswith(str(path)) else f"  {path}: {error}")
     if report.dropped:
-        films = counted(len(report.dropped), "film")
+        films = plural(len(report.dropped), "film")
         say(f"  removed data of {films} from the cache to stay below cache.limit_gb")
 
 
@@ -376,7 +375,7 @@ def list_command(where: str, folder: Path | None, settings: Settings, as_json: b
         tags = f"  {' '.join('#' + tag for tag in entry.tags)}" if entry.tags else ""
         line = f"{entry.fingerprint[:8]}  {clock(entry.duration)}  {entry.date:<10}  {entry.name}"
         click.echo(visible(f"{line}{tags}{gone}"))
-    say(counted(len(entries), "film"))
+    say(plural(len(entries), "film"))
 
 
 @library.command()
@@ -431,7 +430,7 @@ def remove(names: tuple[str, ...], folder: Path | None, settings: Settings, as_j
     if as_json:
         emit_json({"removed": [entry_data(entry) for entry in gone.values()]})
     else:
-        click.echo(f"removed {counted(len(gone), 'film')}")
+        click.echo(f"removed {plural(len(gone), 'film')}")
 
 
 @library.command()
@@ -460,7 +459,7 @@ def doctor(again: bool, folder: Path | None, settings: Settings, as_json: bool) 
     else:
         for problem in listed:
             click.echo(visible(f"{problem.what}\n  → {problem.remedy}"))
-        say(counted(len(listed), "problem") if listed else "nothing is wrong")
+        say(plural(len(listed), "problem") if listed else "nothing is wrong")
     return 2 if listed else 0
 
 

@@ -225,11 +225,6 @@ def show_estimates(estimates: Sequence[Estimate], *, err: bool = False) -> None:
         click.echo(f"{each.method:<{width}}{usage}{tokens}{cost:>10}", err=err)
 
 
-def counted(count: int, noun: str) -> str:
-    """``1 film``, ``2 films``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def figure(value: int | None) -> str:
     """A figure of an estimate; ``unknown`` for a method without ``bounds``."""
     return "unknown" if value is None else f"{value:,}"

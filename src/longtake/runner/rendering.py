@@ -132,6 +132,11 @@ def _is_perceived(cited: Evidence) -> bool:
     return cited.source == "caption" and cited.text.startswith(LABELS_BEGIN)
 
 
+def plural(count: int, noun: str) -> str:
+    """``1 film``, ``2 films``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def times_of(cited: Evidence) -> str:
     """``00:12:31–00:12:34``, or only the start if it is shorter than a second."""
     start, end = cited.segment.start, cited.segment.end
@@ -141,8 +146,8 @@ def times_of(cited: Evidence) -> str:
 def sureness(answer: Answer, *, calibrated: bool = False) -> str:
     """``confidence high (90%)``; without a confidence, the number of supporting moments."""
     if answer.confidence is None:
-        count = len(answer.evidence)
-        return f"supported by {count} moment{'s' * (count != 1)}" if count else ""
+        moments = plural(len(answer.evidence), "moment")
+        return f"supported by {moments}" if answer.evidence else ""
     word = next((word for least, word in WORDS if answer.confidence >= least), WORDS[-1][1])
     stated = "" if calibrated else ", not calibrated"
     return f"confidence {word} ({answer.confidence:.0%}{stated})"
@@ -193,7 +198,8 @@ def _facts(rendered: RenderedAnswer) -> str:
     answer = rendered.answer
     sure = sureness(answer, calibrated=rendered.calibrated) if answer else ""
     cost = "cost unknown" if used.cost is None else f"${used.cost:.4f}"
-    spent = f"{used.frames} frames, {used.calls} calls, {cost}, {used.seconds:.1f} s"
+    looked = f"{plural(used.frames, 'frame')}, {plural(used.calls, 'call')}"
+    spent = f"{looked}, {cost}, {used.seconds:.1f} s"
     parts = [rendered.film, rendered.method, sure, spent]
     return " · ".join(part for part in parts if part)
 
