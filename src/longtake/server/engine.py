@@ -24,13 +24,13 @@ from typing import Any, Protocol, TypeAlias
 from longtake import registry
 from longtake._util.cancellation import Stop, stopping
 from longtake._util.process_pool import start_service
-from longtake.agents.overview import make_overview
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, LongtakeError, RunError
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
 from longtake.llm.catalog import Download
 from longtake.llm.pull import pull_model
+from longtake.methods.lookup.method import prepare
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.extraction import extract, read_schema
 from longtake.runner.history import with_carried
@@ -145,9 +145,7 @@ class JobWorker:
             if isinstance(footage, Film):
                 _index(footage, listener)
                 self._library.enter(footage.path)
-                # stored now, so that nobody waits for it when the film is opened
-                if any(footage.known_lines()):
-                    make_overview(footage)
+                prepare(footage)
             return Outcome()
         # indexed here, with progress, rather than inside the first search of the method
         if isinstance(footage, Film) and job.ask.index_first:

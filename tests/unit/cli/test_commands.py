@@ -69,6 +69,14 @@ def test_index_twice_then_clear(run, film):
     assert json.loads(ok(run("cache", "list", "--json")))["films"] == []
 
 
+def test_the_overview_is_made_when_a_film_is_indexed(run, film, tmp_path):
+    srt = tmp_path / "film.srt"
+    srt.write_text("1\n00:00:01,000 --> 00:00:02,000\nThe exam is on Monday.\n")
+    ok(run("index", film, "--subtitles", srt))
+    (made,) = (Path(os.environ["LONGTAKE_CACHE"]) / "films").glob("*/layers/contents-*/meta.json")
+    assert "The exam is on Monday." in made.read_text()
+
+
 def test_clearing_everything_also_forgets_words_and_captions(run, film):
     root = Path(json.loads(ok(run("cache", "list", "--json")))["folder"])
     root.mkdir(parents=True, exist_ok=True)

@@ -785,8 +785,9 @@ def compared(passages: Sequence[Passage]) -> list[str]:
 
 
 def prepare(footage: Footage) -> None:
-    """Embed everything said and shown, so that no question waits for it."""
+    """Embed everything said and shown, and make the overview, so that nobody waits for them."""
     footage.meanings(compared(read(footage, None)))
+    make_overview(footage)
 
 
 def choose(
