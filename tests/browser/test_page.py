@@ -64,6 +64,7 @@ def test_a_film_is_added_with_progress(page, served, tmp_path):
     page.get_by_role("heading", name="copy of harbour.mp4").wait_for()
     assert "/film/" in page.url
     page.go_back()
+    page.locator(".film-card", has_text="copy of").get_by_text("not indexed").wait_for()
     page.get_by_role("heading", name="harbour.mp4", exact=True).click()
     page.get_by_role("slider", name="Time in the film").wait_for()
 

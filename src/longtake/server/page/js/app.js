@@ -293,7 +293,8 @@ function Indexed({ layers, progress }) {
   const done = layers.filter((layer) => layer.done || progress[layer.name] === 1);
   if (now < 0) {
     return done.length === layers.length ? html`<span class="good">indexed</span>`
-      : done.length ? "partly indexed" : "not indexed";
+      // what a film does not have, such as subtitles, counts as done
+      : done.some(({ name }) => name === "frames") ? "partly indexed" : "not indexed";
   }
   // many films have no subtitles, so the first part is not named
   const ready = layers.slice(1, now).filter((layer) => done.includes(layer))

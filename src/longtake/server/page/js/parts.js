@@ -202,7 +202,7 @@ export function Folders({ onState }) {
         <span class="muted small">${state.folders.join(", ")}</span><span class="spacer"></span>
         ${state.watching ? html`<button class="quiet" onClick=${() => watch(false)}>Stop watching</button>`
           : html`<button onClick=${() => watch(true)}>Watch these folders</button>`}</div>
-      <p role="status">${ready} of ${plural(state.listed, "film")} can be searched and asked${films > ready
+      <p role="status">${ready} of ${plural(state.listed, "film")} can be searched together${films > ready
         && `, ${films - ready} only in part`}${films > 0 && html`<span class="muted"> · ${clock(state.seconds)}</span>`}</p>
       ${doing ? html`<p class="muted small">${doing.film}: ${progressOf(doing.part, doing.share)}, ${doing.job} of ${doing.jobs}
           ${doing.left != null && ` · about ${duration(doing.left)} left`}</p>
