@@ -121,3 +121,14 @@ def test_killed_during_an_upload_an_index_and_a_run(servers, film_folder, tmp_pa
     # the index goes on where it was
     index = again.post(f"/api/v1/films/{film['id']}/index", json={}).json()["run"]["id"]
     assert read_stream(again, index)[-1][2]["state"] == "done"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_interrupts_end_the_server_and_its_engine(servers, capfd, times):
+    server = servers()
+    for _ in range(times):
+        server.process.send_signal(signal.SIGINT)
+        # the server takes longer to end; without a pause, two signals may become one
+        time.sleep(0.005)
+    assert server.process.wait(60) == 130
+    assert "Traceback" not in capfd.readouterr().err

@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -63,9 +63,10 @@ def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # before anybody waits for the engine's process
         state.pool.warm_up()
-        async with tools.router.lifespan_context(tools) if tools else nullcontext():
-            yield
-        state.close()
+        # after a second Ctrl-C, the server does not wait for this end, but cancels it
+        with suppress(asyncio.CancelledError), closing(state):
+            async with tools.router.lifespan_context(tools) if tools else nullcontext():
+                yield
 
     app = FastAPI(
         title="longtake",

@@ -106,20 +106,20 @@ class JobWorker:
     def warm_up(self, ask: Ask | None = None) -> None:
         """Do nothing: the first job loads what it needs."""
 
-    def load(self, ask: Ask, stop: Stop) -> None:
-        """Load the model for an ask in advance, if it runs in this process.
+    def load(self, ask: Ask | None, stop: Stop) -> None:
+        """Load the model for an ask in advance, or the server's, if it runs in this process.
 
         The question is asked until the model writes its first word: by then the film's search is
         loaded, and the model has read the beginning of its prompt.
         """
         session = open_session(self._options, ask, BudgetSettings())
+        session.load_reader()
         # other methods work longer before their first call than it takes to type a question
-        if session.reads_here and registry.methods.get(ask.method).roles == ("llm",):
+        if ask and session.reads_here and registry.methods.get(ask.method).roles == ("llm",):
             footage = self._catalog.footage(ask.film)
             if footage.indexed:
                 with session.under_way(_StopAtFirstWord(stop)):
                     session.answer(ask.method, footage, question_of(ask), stop=stop)
-        session.load_reader()
 
     def do(self, job: Job, listener: JobListener) -> Outcome:
         """Do a job; an error is part of the outcome."""
@@ -245,9 +245,11 @@ def _progress_callback(listener: JobListener, part: str) -> Callable[[float], No
     return advance
 
 
-def open_session(options: ServeOptions, ask: Ask, budget: BudgetSettings) -> Session:
-    """The session for an ask, with the server's settings."""
+def open_session(options: ServeOptions, ask: Ask | None, budget: BudgetSettings) -> Session:
+    """The session for an ask, or for any, with the server's settings."""
     settings = replace(options.settings, budget=budget)
+    if ask is None:
+        return Session(settings, ModelAssignment(options.models).by_default(settings))
     # the models of an ask replace those of the server
     models = ask.models or options.models
     assignment = ModelAssignment(models, replies=not ask.fresh).by_default(settings)
@@ -295,13 +297,13 @@ class Engine:
         self._service: Any = None
 
     def warm_up(self, ask: Ask | None = None) -> None:
-        """Start the process, and load the model for an ask, without waiting for either."""
+        """Start the process and load the model, for an ask or for any, without waiting."""
 
         def start() -> None:
             service = self._running()
             # if the process is gone, the next job starts another one
             with suppress(EOFError, OSError):
-                if service is not None and ask is not None:
+                if service is not None:
                     service.load(ask)
 
         threading.Thread(target=start, name="engine", daemon=True).start()
@@ -414,7 +416,7 @@ class EngineService:
         run.thread = threading.Thread(target=act, args=[run.work, self._worker], daemon=True)
         run.thread.start()
 
-    def load(self, ask: Ask) -> None:
+    def load(self, ask: Ask | None) -> None:
         """Load the model for an ask that will probably follow, and read its prompt meanwhile."""
         with self._lock:
             self._ahead.set()

@@ -107,7 +107,7 @@ def test_an_answer_comes_back_and_its_trace_is_on_disk(pool, ask):
     assert b'"answered"' in pool.journal.trace(run.id).read_bytes()
 
 
-def test_a_model_is_loaded_while_a_question_is_written(pool, ask, monkeypatch):
+def test_a_model_is_loaded_before_a_question_is_asked(pool, ask, options, monkeypatch):
     loaded = queue.SimpleQueue()
 
     def load(session):
@@ -115,6 +115,9 @@ def test_a_model_is_loaded_while_a_question_is_written(pool, ask, monkeypatch):
         raise ModelError("local/small", "unavailable", "told by the run that asks it")
 
     monkeypatch.setattr(Session, "load_reader", load)
+    # when the server starts, and while a question is written
+    pool.warm_up()
+    assert loaded.get(timeout=PATIENCE) == options.models
     for models in (("llm=local/small",), ("llm=local/other",)):
         pool.warm_up(ask.model_copy(update={"models": models}))
         assert loaded.get(timeout=PATIENCE) == models
