@@ -24,6 +24,21 @@ def no_network() -> None:
     """Nodes of a cluster talk to one another by this machine's own address."""
 
 
+@pytest.fixture(autouse=True)
+def nothing_left_by_test() -> None:
+    """Ray leaves handlers of signals and exceptions, paths and variables in the process."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_left_by_module() -> None:
+    """Ray leaves them when a file ends, too."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def nothing_left_by_session() -> None:
+    """Ray leaves them until the process ends."""
+
+
 @pytest.fixture(scope="session")
 def cluster_environment() -> Iterator[pytest.MonkeyPatch]:
     """What nodes inherit: a token, and where the code of the tests is."""
