@@ -126,6 +126,9 @@ Status: TypeAlias = Literal[
 ]
 
 
+Unchecked: TypeAlias = Literal["", "budget", "model", "unreadable", "reranker"]
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a method concludes. ``choice`` is a letter, or ``None`` if no option was chosen."""
@@ -137,7 +140,12 @@ class Answer:
     evidence: tuple[Evidence, ...] = ()
     status: Status = "answered"
     nearest: tuple[Evidence, ...] = ()
-    """For an abstention: the frames closest to the question's words, which are not evidence."""
+    """For an abstention: the moments closest to the question, which are not evidence."""
+    context: Segment | None = None
+    """The stretch of talk that an account is about; its evidence are the lines that support it."""
+    unchecked: Unchecked = ""
+    """Why the answer was not checked against the film: the budget ended, the model that checks
+    failed or gave no readable reply, or no reranker is there to do it. Empty: it was, if asked."""
 
     @property
     def is_given(self) -> bool:

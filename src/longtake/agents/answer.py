@@ -96,7 +96,29 @@ def guess(
     if reply is None:
         return Guess()
     given = reply.model_dump()
-    return Guess(given.get("choice"), given.get("answer", "").strip(), given.get("reason", ""))
+    text = in_own_words(given.get("answer", ""))
+    return Guess(given.get("choice"), text, given.get("reason", ""))
+
+
+# "The lines say that …", and "The statement is not supported by the given moments."
+_PREAMBLE = re.compile(
+    r"^(?:according to )?(?:the|these) (?:given )?(?:lines?|passages?|captions?|moments?)"
+    r"(?:,| (?:say|state|mention|tell|indicate|suggest|show)s?(?: that\b)?[,:]?) +",
+    re.IGNORECASE,
+)
+_ABOUT_PROMPT = re.compile(
+    r"\b(?:given|provided) (?:moments?|passages?|captions?|lines?|frames?|images?|information)\b"
+    r"|\bthe search ends\b|\b(?:film|video) (?:is|was) not (?:shown|provided)\b",
+    re.IGNORECASE,
+)
+
+
+def in_own_words(text: str) -> str:
+    """An answer without "The lines say that"; empty if it is about the prompt, not the film."""
+    plain = _PREAMBLE.sub("", text.strip(), count=1)
+    if _ABOUT_PROMPT.search(plain):
+        return ""
+    return plain if plain == text.strip() else plain[:1].upper() + plain[1:]
 
 
 def _is_greedy(chat: Chat, slots: Mapping[str, Any]) -> bool:

@@ -5,8 +5,8 @@
     1  candidates ← cited moments, moments named in the reason, and the lines and pictures closest
        to question and answer, as far as a tenth of the method's tokens allows; if the question
        names a part of the film ("at the end"), only candidates in it, if there are any
-    2  a model marks candidates that support and that contradict the answer; contradictions by rule
-       (numbers, names, negations) override its marks
+    2  the reranker judges what is said and written; a model marks pictures and captions that
+       support and that contradict the answer; numbers, names and negations override both
     3  if some support the answer, cite them
     4  else if some contradict it, ask the question once more with these
     5  else remove the citations and halve the confidence
@@ -27,9 +27,9 @@ from longtake._util.timecode import CLOCK, clock, parse_time
 from longtake.agents.answer import guess, in_words, option
 from longtake.agents.run import Run
 from longtake.algorithms import lexical, passages
-from longtake.algorithms.evidence import contradicts, disagreements, is_instruction
+from longtake.algorithms.evidence import contradicts, is_instruction
 from longtake.algorithms.passages import SURE
-from longtake.algorithms.question_kinds import asks_about_words
+from longtake.algorithms.question_kinds import may_be_visible
 from longtake.algorithms.scope import scope
 from longtake.errors import BudgetSpent, ModelError
 from longtake.footage.look import captioned, likeness
@@ -37,8 +37,9 @@ from longtake.footage.protocol import Footage
 from longtake.llm.chat import Card, Chat, Image, estimate, estimate_image
 from longtake.llm.structured.ask import ask
 from longtake.prompts import Plain, phrase
+from longtake.retrieval.relevance import Reader, conflicting
 from longtake.tracing.events import note, step
-from longtake.types import GIVEN, Answer, Evidence, Frame, Line, Question, Segment
+from longtake.types import GIVEN, Answer, Evidence, Frame, Line, Question, Segment, Unchecked
 
 SHARE = 0.06
 """Candidates may take this share of the method's tokens; with the prompt, less than a tenth."""
@@ -50,14 +51,14 @@ MOST = 24
 """Candidates in one check, if their tokens allow."""
 FROM_LINES, FROM_PICTURES = 8, 12
 """Candidates from the index: lines said, shown or described, and pictures."""
+WORDS = ("speech", "subtitle", "onscreen")
+"""Sources whose text is the film's own."""
 NEAREST = 3
 """Frames that are shown instead of an answer."""
 APART = 3.0
 """Minimum seconds between two candidates; closer ones show the same moment."""
 EXTENT = 2.0
 """Minimum duration of a cited moment in seconds."""
-OVERLAP = 0.8
-"""A line supports an answer without a model if it contains this share of the answer's letters."""
 REACH = 30
 """Moments on either side that are searched for the extent of a caption."""
 _CLOCK = re.compile(rf"\b{CLOCK}\b")
@@ -90,10 +91,17 @@ def check(answer: Answer, footage: Footage, question: Question, run: Run) -> Che
     with step("verify"):
         try:
             return _checked(answer, footage, question, run)
-        except (BudgetSpent, ModelError) as error:
-            # a failing check must not lose the answer
-            note("not_verified", why=str(error))
-    return Checked(answer)
+        # a failing check must not lose the answer, which says that it was not checked
+        except BudgetSpent as error:
+            return unchecked(answer, "budget", str(error))
+        except ModelError as error:
+            return unchecked(answer, "model", str(error))
+
+
+def unchecked(answer: Answer, why: Unchecked, detail: str) -> Checked:
+    """The answer as it is, with the reason why it was not checked."""
+    note("not_verified", why=detail)
+    return Checked(replace(answer, unchecked=why))
 
 
 def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
@@ -107,16 +115,26 @@ def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> 
         candidates = redirected(candidates, likeliest(footage, proposal, lines), chat.card, run)
     if not candidates:
         return Checked(unsupported(answer))
-    listed = [*candidates, *decoy(lines, candidates)]
-    marks = None if chat is None else mark(chat, footage, question, proposed, listed)  # 2
-    if marks is not None and len(candidates) + 1 in marks.supports:
-        note("marks_rejected", why="a moment without relation was marked as support")
-        marks = None
-    if marks is None:
-        note("verified_by_overlap", candidates=len(candidates))
-        marks = by_overlap(answer.text or proposed, candidates)
-    elif not (marks.supports or marks.contradicts):
-        marks = Marks(supports=stating(proposal, candidates), contradicts=[])
+    reader = Reader(footage, question)
+    read_out = [candidate for candidate in candidates if reader and candidate.is_line]
+    shown = [candidate for candidate in candidates if candidate not in read_out]
+    only_lines = all(candidate.is_line for candidate in shown)
+    if shown and (chat is None or (only_lines and chat.card.small)):
+        return unchecked(answer, "reranker", "no reranker is there, and the model is small")
+    marks = Marks(supports=[], contradicts=[])
+    if shown and chat is not None:
+        listed = [*shown, *decoy(lines, shown)]
+        judged = mark(chat, footage, question, proposed, listed)  # 2
+        if judged is None and not read_out:
+            return unchecked(answer, "unreadable", "the check's reply cannot be read")
+        if judged is not None and len(shown) + 1 not in judged.supports:
+            marks = judged
+    # lines come first, since they are quoted
+    candidates = [*read_out, *shown]
+    marks = Marks(
+        supports=[*stated_by(reader, proposal, read_out), *_moved(marks.supports, len(read_out))],
+        contradicts=_moved(marks.contradicts, len(read_out)),
+    )
     marks = by_rule(marks, proposal, candidates)
     supporting = _numbered(candidates, marks.supports)
     against = _numbered(candidates, [n for n in marks.contradicts if n not in marks.supports])
@@ -148,23 +166,32 @@ def verifier(run: Run) -> tuple[Chat | None, bool]:
 def mark(
     chat: Chat, footage: Footage, question: Question, proposed: str, candidates: Sequence[Candidate]
 ) -> Marks | None:
-    """The model's marks; ``None`` if it fails or they cannot be read."""
-    try:
-        return ask(
-            chat,
-            "shared/verify",
-            Marks,
-            default=None,
-            frames=pictures_of(candidates),
-            question=question,
-            length=Plain(clock(footage.duration)),
-            proposed=phrase("shared", "proposed_answer", answer=proposed),
-            moments=numbered(candidates),
-        )
-    except ModelError as error:
-        # the overlap of words decides instead
-        note("not_judged", why=str(error))
-        return None
+    """The model's marks; ``None`` if they cannot be read."""
+    return ask(
+        chat,
+        "shared/verify",
+        Marks,
+        default=None,
+        frames=pictures_of(candidates),
+        question=question,
+        length=Plain(clock(footage.duration)),
+        proposed=phrase("shared", "proposed_answer", answer=proposed),
+        moments=numbered(candidates),
+    )
+
+
+def stated_by(reader: Reader, proposal: Proposal, lines: Sequence[Candidate]) -> list[int]:
+    """The numbers of the lines that support the answer."""
+    texts = [candidate.evidence.text for candidate in lines]
+    relevance = float(reader.relevance(texts).max(initial=-np.inf))
+    if relevance < reader.threshold("question"):
+        return []
+    scores = reader.support(proposal.answer, texts, relevance)
+    return [number for number, score in enumerate(scores, start=1) if score >= 0]
+
+
+def _moved(numbers: Sequence[int], by: int) -> list[int]:
+    return [number + by for number in numbers]
 
 
 def reconsider(
@@ -172,19 +199,15 @@ def reconsider(
 ) -> Answer:
     """Ask the question once more with what contradicts the answer."""
     proposed = in_words(question, answer.choice, answer.text)
-    try:
-        guessed = guess(
-            chat,
-            "shared/reconsider",
-            question,
-            frames=pictures_of(against),
-            length=Plain(clock(footage.duration)),
-            proposed=phrase("shared", "answer_so_far", answer=proposed),
-            moments=numbered(against),
-        )
-    except ModelError as error:
-        note("not_judged", why=str(error))
-        return unsupported(answer)
+    guessed = guess(
+        chat,
+        "shared/reconsider",
+        question,
+        frames=pictures_of(against),
+        length=Plain(clock(footage.duration)),
+        proposed=phrase("shared", "answer_so_far", answer=proposed),
+        moments=numbered(against),
+    )
     again = in_words(question, guessed.choice, guessed.text)
     changed = not guessed.abstained and again != proposed
     note("reconsidered", before=proposed, after=again, changed=changed)
@@ -192,28 +215,6 @@ def reconsider(
         return unsupported(answer)
     evidence = [with_extent(candidate.evidence, footage) for candidate in against]
     return guessed.as_answer(evidence=evidence)
-
-
-def by_overlap(proposed: str, candidates: Sequence[Candidate]) -> Marks:
-    """Marks without a model: a line supports an answer whose words it contains."""
-    matches = [passages.match(proposed, candidate.evidence.text) for candidate in candidates]
-    supports = [number for number, match in enumerate(matches, start=1) if match >= OVERLAP]
-    return Marks(supports=supports, contradicts=[])
-
-
-def stating(proposal: Proposal, candidates: Sequence[Candidate]) -> list[int]:
-    """The numbers of the candidates whose text states the answer to the question.
-
-    These contain the whole answer and every word of the question that any candidate contains. A
-    model may overlook them among many candidates.
-    """
-    texts = [lexical.lemmas([candidate.evidence.text]) for candidate in candidates]
-    answer = lexical.lemmas([proposal.answer])
-    in_question = lexical.lemmas([proposal.question]) - answer
-    in_question &= frozenset().union(*texts)
-    if not answer or not in_question:
-        return []  # a line that only contains the answer may be about something else
-    return [number for number, text in enumerate(texts, start=1) if answer | in_question <= text]
 
 
 def by_rule(marks: Marks, proposal: Proposal, candidates: Sequence[Candidate]) -> Marks:
@@ -243,30 +244,29 @@ def by_rule(marks: Marks, proposal: Proposal, candidates: Sequence[Candidate]) -
 
 
 def mention_disagreement(answer: Answer, footage: Footage, question: Question) -> Answer:
-    """Add lines that disagree with a cited line to the answer, and halve its confidence for each.
+    """Add a line that disagrees with the cited ones to the answer, and halve its confidence.
 
-    The film does not show which of the two lines is right.
+    The film does not show which of the two is right.
     """
     if answer.status not in GIVEN or not answer.evidence:
         return answer
-    speech, onscreen = footage.known_lines()
-    lines = [Evidence(line.segment, "speech", line.text) for line in speech]
-    lines += [Evidence(line.segment, "onscreen", line.text) for line in onscreen]
-    lines = [line for line in lines if not is_instruction(line.text, question.text)]
-    for places in disagreements(question.text, [line.text for line in lines]):
-        pair = sorted((lines[place] for place in places), key=lambda line: line.segment)
-        new = [line for line in pair if not _is_cited(line, answer)]
-        if len(new) == len(pair):
-            continue  # the answer is about something else
-        note("lines_disagree", lines=[line.text for line in pair])
-        one, other = (f'"{line.text}" ({clock(line.segment.start)})' for line in pair)
-        both = f"The film says both {one} and {other}."
-        confidence = None if answer.confidence is None else answer.confidence / 2
-        answer = replace(answer, evidence=(*answer.evidence, *new), confidence=confidence)
-        if question.options:
-            return replace(answer, reason=f"{answer.reason} {both}".strip())
-        return replace(answer, text=f"{answer.text} {both}".strip())
-    return answer
+    others = [
+        line
+        for line in conflicting(question, answer.text, answer.evidence, footage)
+        if not is_instruction(line.text, question.text) and not _is_cited(line, answer)
+    ]
+    if not others:
+        return answer
+    first, other = answer.evidence[0], others[0]
+    note("lines_disagree", lines=[first.text, other.text])
+    pair = sorted((first, other), key=lambda line: line.segment)
+    one, two = (f'"{line.text}" ({clock(line.segment.start)})' for line in pair)
+    both = f"The film says both {one} and {two}."
+    confidence = None if answer.confidence is None else answer.confidence / 2
+    answer = replace(answer, evidence=(*answer.evidence, other), confidence=confidence)
+    if question.options:
+        return replace(answer, reason=f"{answer.reason} {both}".strip())
+    return replace(answer, text=f"{answer.text} {both}".strip())
 
 
 def _is_cited(line: Evidence, answer: Answer) -> bool:
@@ -307,6 +307,11 @@ class Candidate:
     evidence: Evidence
     frame: Frame | None = None
     """The picture to judge by; ``None``: the text is enough."""
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is judged by words that are said or written."""
+        return self.frame is None and self.evidence.source in WORDS
 
     def tokens(self, card: Card) -> int:
         """Its tokens in the prompt."""
@@ -549,12 +554,12 @@ def _peaks(
 
 
 def with_nearest_frames(answer: Answer, footage: Footage, question: Question) -> Answer:
-    """Add the frames closest to the question to an abstention.
+    """Replace the moments closest to the question by frames, in an abstention.
 
-    Not if the question is about words, nor if the film would have to be indexed for it.
+    Not if pictures cannot answer it, nor if the film would have to be indexed for it.
     """
     about = " ".join(lexical.content_words(question.text))
-    if answer.status != "abstained" or not about or asks_about_words(question.text):
+    if answer.status != "abstained" or not about or not may_be_visible(question):
         return answer
     if "pictures" not in footage.has or not footage.indexed:
         return answer

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from longtake.algorithms import lexical, passages
@@ -122,23 +122,6 @@ def contradicts(answer: str, cited: str, question: str = "") -> str | None:
             if pair is not None:
                 return f"the answer says {pair[0]}, the cited line {pair[1]}"
     return _denial(claim, cited, denies=False)
-
-
-def disagreements(question: str, texts: Sequence[str]) -> list[tuple[int, int]]:
-    """The indices of pairs of texts that answer a question differently.
-
-    Both must contain the words of the question, so that they are about the same thing.
-    """
-    asked = lexical.lemmas([question])
-    about = [place for place, text in enumerate(texts) if asked and _share(asked, text) >= ASKED]
-    counted = _COUNTED.search(question) is not None
-    pairs = []
-    for one, other in combinations(about, 2):
-        first, second = texts[one], texts[other]
-        differ = None if counted else _other_number(first, second, second)
-        if differ or _other_name(first, second, second) or _opposed(asked, first, second):
-            pairs.append((one, other))
-    return pairs
 
 
 def is_instruction(text: str, question: str = "") -> bool:

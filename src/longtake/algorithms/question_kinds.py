@@ -55,6 +55,11 @@ def asks_about_words(text: str) -> bool:
     return any(pattern.search(text) for pattern in (READING, HEARING))
 
 
+def may_be_visible(question: Question) -> bool:
+    """Whether pictures may answer a question: not one about words, reasons or opinions."""
+    return asks_for(question) in ("fact", "who", "count") and not asks_about_words(question.text)
+
+
 def asks_about_speech(text: str) -> bool:
     """Whether a question is about something that is said, and not written."""
     return asks_about_words(text) and READING.search(text) is None

@@ -36,6 +36,7 @@ from longtake.runner.rendering import (
     answer_text,
     as_html,
     as_markdown,
+    from_words,
     kind_of,
     lookalikes,
     outcome,
@@ -96,7 +97,9 @@ def show(
     if answer.reason and answer.status != "abstained" and not quiet:
         click.echo(wrapped(f"because {answer.reason}", indent="  "))
     for number, cited in enumerate(answer.evidence, start=1):
-        click.echo(citation(number, cited))
+        click.echo(citation(number, cited, about=answer.text))
+    if answer.context and not quiet:
+        click.echo(faint(f"  from the talk at {_span(answer.context)}"))
     if answer.nearest:
         click.echo(wrapped(lookalikes(answer), indent="  "))
     if quiet:
@@ -114,10 +117,17 @@ HOW_TO_LOOK = " (--method videoagent --model NAME; 'longtake models pull vision'
 """Added to an answer that recommends looking at the pictures."""
 
 
-def citation(number: int, cited: Evidence, where: str = "") -> str:
-    """``[1] 00:12:31–00:12:34  said  “…”`` in one line; ``where`` replaces the times."""
+def citation(number: int, cited: Evidence, where: str = "", *, about: str = "") -> str:
+    """``[1] 00:12:31–00:12:34  said  “…”`` in one line; ``where`` replaces the times.
+
+    Of a long quotation, the part with most words of ``about`` is shown.
+    """
     start = visible(f"  [{number}] {where or times_of(cited)}  {kind_of(cited)}")
-    return with_quote(start, quoted(cited))
+    return with_quote(start, from_words(quoted(cited), about))
+
+
+def _span(segment: Segment) -> str:
+    return f"{clock(segment.start)}–{clock(segment.end)}"
 
 
 def spent(usage: Usage) -> str:
@@ -165,8 +175,9 @@ def plain(result: Result) -> dict[str, Any]:
 
 def plain_answer(answer: Answer) -> dict[str, Any]:
     """An answer for ``--json``, without its citations."""
-    parts = ("status", "choice", "text", "reason", "confidence")
-    return {part: getattr(answer, part) for part in parts}
+    parts = ("status", "choice", "text", "reason", "confidence", "unchecked")
+    context = answer.context and [answer.context.start, answer.context.end]
+    return {**{part: getattr(answer, part) for part in parts}, "context": context}
 
 
 def plain_evidence(cited: Evidence) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from longtake.llm.probe import probe as ask
 from longtake.llm.pull import pull_files
 from longtake.perception.cards import CARDS, WHISPER, EncoderCard, HubFiles
 from longtake.perception.encoders import card_folder
+from longtake.perception.reranker import RERANKERS
 from longtake.runner.assignment import ModelAssignment
 
 
@@ -125,7 +126,9 @@ def pull(
     settings: Settings,
     as_json: bool,
 ) -> None:
-    """Download a model: 'vision', 'text', a name of 'models list', an encoder, or Whisper.
+    """Download a model: 'vision', 'text', a name of 'models list', an encoder, a reranker, Whisper.
+
+    With a language model comes 'reranker' (34 MB), which decides whether lines answer a question.
 
     'vision' is a model that sees and 'text' one that reads, chosen by this machine's memory.
     'hub:OWNER/REPO[@REVISION]' with --model and --mmproj is any other pair of GGUF files. Files
@@ -161,7 +164,7 @@ _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def _pull_named(name: str, settings: Settings, source: Path | None) -> Path:
-    on_hub: dict[str, EncoderCard | HubFiles] = {**CARDS, WHISPER.name: WHISPER}
+    on_hub: dict[str, EncoderCard | HubFiles] = {**CARDS, **RERANKERS, WHISPER.name: WHISPER}
     if name in on_hub:
         return _pull(on_hub[name], settings, source)
     if name not in (*DOWNLOADS, *HUB_MODELS):

@@ -86,6 +86,11 @@ class PerceptionSettings:
     retriever: str = trusted("")
     """Folder of a trained head that scores clips against texts (``longtake train-retriever``);
     empty: a clip is the mean of its frames."""
+    reranker: str = "ms-marco-minilm"
+    """What decides whether lines answer a question: the built-in one (``longtake models pull
+    reranker``), a larger one such as ``gte-reranker-modernbert-base``, or ``none``."""
+    reranker_folder: str = trusted("")
+    """Where another reranker's files are; empty: where ``longtake models pull`` puts them."""
     listener: Literal["moonshine", "whisper", "none"] = "moonshine"
     """Speech recognition: built in (extra ``speech``), faster-whisper (extra ``whisper``), none."""
     whisper_model: str = trusted("")

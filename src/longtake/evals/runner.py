@@ -91,6 +91,10 @@ def answer_one(solver: Solver, source: VideoSource, asked: BenchmarkQuestion) ->
         usage = dataclasses.asdict(meter.total)
         return row | {"status": "error", "error": message, "usage": usage}
     counted: dict[str, Any] = {"seen": meter.seen, "rounds": meter.rounds, "notes": meter.notes}
+    if result.answer.unchecked == "model":
+        # another answer might have been kept if it had been checked: asked again with the errors
+        message = "ModelError: the answer could not be checked"
+        return row | {"status": "error", "error": message, "usage": _plain(result)["usage"]}
     # what a calibration is fitted from
     if meter.signals:
         counted["signals"] = meter.signals
@@ -107,6 +111,7 @@ def _plain(result: Result) -> dict[str, Any]:
         "text": answer.text,
         "confidence": answer.confidence,
         "evidence": [[cited.segment.start, cited.segment.end] for cited in answer.evidence],
+        "context": answer.context and [answer.context.start, answer.context.end],
         "usage": dataclasses.asdict(result.usage),
     }
 

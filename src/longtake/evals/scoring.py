@@ -240,19 +240,19 @@ def measure_citations(
 ) -> Citations | None:
     """The citations of a run; ``None`` if the benchmark names no evidence."""
     known = [
-        (item.evidence, cited(row), is_right)
+        (item.evidence, cited(row), stretches(row), is_right)
         for item, row, is_right in zip(items, rows, right, strict=True)
         if item.evidence
     ]
     if not known:
         return None
-    sound = [(truth, citations) for truth, citations, is_right in known if is_right]
-    overlaps = [(next(iter(citations), None), truth) for truth, citations, _ in known]
+    sound = [(truth, citations) for truth, citations, _, is_right in known if is_right]
+    overlaps = [(next(iter(citations), None), truth) for truth, citations, _, _ in known]
     ious = [intervals.iou(best, truth) if best else 0.0 for best, truth in overlaps]
     iops = [intervals.iop(best, truth) if best else 0.0 for best, truth in overlaps]
     # Acc@GQA takes an answer as grounded from this IoP on (NExT-GQA's authors)
-    hits = [is_right and iop >= 0.5 for (_, _, is_right), iop in zip(known, iops, strict=True)]
-    seconds = [(intervals.seconds(citations, truth), citations) for truth, citations, _ in known]
+    hits = [is_right and iop >= 0.5 for (*_, is_right), iop in zip(known, iops, strict=True)]
+    seconds = [(intervals.seconds(shown, truth), shown) for truth, _, shown, _ in known]
     f1 = np.array([each[2] for each, _ in seconds])
     videos = [item.asked.video for item in items if item.evidence]
     return Citations(
@@ -263,7 +263,7 @@ def measure_citations(
         cited_right=_mean(
             [
                 float(is_right and bool(intervals.precision(citations[:1], truth)))
-                for truth, citations, is_right in known
+                for truth, citations, _, is_right in known
             ]
         ),
         uncited=_mean([float(not citations) for _, citations in sound]),
@@ -282,6 +282,12 @@ def cited(row: Mapping[str, Any]) -> list[Segment]:
     """What a result cites, the strongest first; results of older runs are in time order."""
     pairs = row.get("evidence") or []
     return [Segment(float(start), float(end)) for start, end, *_ in pairs]
+
+
+def stretches(row: Mapping[str, Any]) -> list[Segment]:
+    """The stretches that a result refers to: what it cites, and the talk that an account is from."""
+    context = row.get("context")
+    return [*([Segment(*map(float, context))] if context else []), *cited(row)]
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -17,7 +17,7 @@ from longtake.errors import MediaError
 from longtake.footage.protocol import Encoder, Footage, Material
 from longtake.llm.backend import Description, FrameDescriber
 from longtake.perception.loader import PerceptionModels
-from longtake.perception.protocols import ImageTextEncoder, TextEncoder, VideoTextEncoder
+from longtake.perception.protocols import ImageTextEncoder, Reranker, TextEncoder, VideoTextEncoder
 from longtake.tracing.events import CAPTIONS_READ, note
 from longtake.types import Frame, Line, Segment
 
@@ -29,6 +29,7 @@ class PlainFootage:
     has: frozenset[Material] = frozenset({"pictures"})
     native_frames: int | None = None
     retriever: VideoTextEncoder | None = None
+    reranker: Reranker | None = None
     given_subtitles: Path | None = None
     replies_folder: Path | None = None
     indexed: bool = True
@@ -175,6 +176,11 @@ class FrameFootage(PlainFootage):
         """One unit row per text; the cosine of two rows measures how close they are in meaning."""
         return self._senses.sentences.texts(texts)
 
+    @property
+    def reranker(self) -> Reranker | None:  # type: ignore[override]  # loaded when needed
+        """The reranker of the settings."""
+        return self._senses.reranker
+
 
 class FootageWithout(PlainFootage):
     """Other footage with some stretches removed, as if they had never been recorded.
@@ -197,6 +203,11 @@ class FootageWithout(PlainFootage):
     def retriever(self) -> VideoTextEncoder | None:  # type: ignore[override]  # loaded when needed
         """The head of the footage; it only reads embeddings."""
         return self._footage.retriever
+
+    @property
+    def reranker(self) -> Reranker | None:  # type: ignore[override]  # loaded when needed
+        """The reranker of the footage; it only reads texts."""
+        return self._footage.reranker
 
     def describer(self) -> FrameDescriber | None:
         """Itself, which describes what is left."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from longtake.algorithms.partition import EventPartition, Partition
 from longtake.llm.backend import FrameDescriber
-from longtake.perception.protocols import VideoTextEncoder
+from longtake.perception.protocols import Reranker, VideoTextEncoder
 from longtake.types import Frame, Line, Segment
 
 Material: TypeAlias = Literal["pictures", "captions"]
@@ -52,6 +52,10 @@ class Footage(Protocol):
     @property
     def retriever(self) -> VideoTextEncoder | None:
         """The trained head that scores clips against texts; ``None`` if none is configured."""
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """What tells whether lines answer a question; ``None`` if there is none."""
 
     @property
     def given_subtitles(self) -> Path | None:

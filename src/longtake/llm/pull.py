@@ -27,7 +27,15 @@ from filelock import FileLock
 from longtake._util import replacing
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, ModelError
-from longtake.llm.catalog import HUB_MODELS, Download, Part, download_of, hub_folder
+from longtake.llm.catalog import (
+    DOWNLOADS,
+    HUB_MODELS,
+    RERANKER,
+    Download,
+    Part,
+    download_of,
+    hub_folder,
+)
 from longtake.tracing import events
 
 HUB_ADDRESS = "https://huggingface.co"
@@ -91,8 +99,18 @@ def pull_model(
     source: Path | None = None,
     begin: Callable[[Download], Progress] = lambda _: _quietly,
 ) -> Path:
-    """Download the weights of a language model, or copy those of the hub from a folder."""
+    """Download the weights of a model, or copy those of the hub from a folder.
+
+    What checks the answers of a language model comes with it, where it can be downloaded.
+    """
     folder = cache_folder(settings) / "models"
+    checker = DOWNLOADS[RERANKER]
+    if name != RERANKER and source is None:
+        try:
+            pull(RERANKER, checker, folder, progress=begin(checker))
+        except ModelError as error:
+            # the language model works without it, and its answers say that they were not checked
+            events.note("no_reranker", why=str(error))
     if name in HUB_MODELS:
         known = HUB_MODELS[name]
         # the projector first, so that a model that is there is complete

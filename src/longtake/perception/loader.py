@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from longtake.config import PerceptionSettings
-from longtake.errors import ModelError
+from longtake.errors import ModelError, unknown
 from longtake.perception.cards import WHISPER, card
 from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.perception.encoders import (
@@ -19,9 +19,11 @@ from longtake.perception.ocr import RapidReader
 from longtake.perception.protocols import (
     ImageEncoder,
     ImageTextEncoder,
+    Reranker,
     SpeechRecognizer,
     TextReader,
 )
+from longtake.perception.reranker import BUILT_IN, RERANKERS, open_built_in, open_folder
 from longtake.perception.retriever import RetrievalHead
 from longtake.perception.runtime import Compute, return_memory
 from longtake.perception.speech import MoonshineListener, VoiceEncoder, open_whisper
@@ -58,6 +60,19 @@ class PerceptionModels(BuiltIns):
         if not self.settings.retriever:
             return None
         return RetrievalHead(Path(self.settings.retriever), self.images)
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """What reads questions and texts together; ``None`` if off or not downloaded."""
+        name, folder = self.settings.reranker, self.settings.reranker_folder
+        if name == "none":
+            return None
+        if folder or name != BUILT_IN:
+            if not folder and name not in RERANKERS:
+                raise unknown("reranker", name, [BUILT_IN, *RERANKERS, "none"])
+            place = Path(folder).expanduser() if folder else card_folder(name, self.cache)
+            return open_folder(name, place, self.compute)
+        return open_built_in(self.cache / "models", self.compute)
 
     @cached_property
     def reader(self) -> TextReader | None:

@@ -45,7 +45,7 @@ FEW = 24
 
 
 def bert_tokenizer() -> Any:
-    """BERT's uncased tokenizer; text that looks like a special token is treated as text."""
+    """BERT's uncased tokenizer of texts and pairs; special tokens in a text are treated as text."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
     from tokenizers.normalizers import BertNormalizer
@@ -59,7 +59,9 @@ def bert_tokenizer() -> Any:
     tokenizer.normalizer = BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = BertPreTokenizer()
     specials = [(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")]
-    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=specials)
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=specials
+    )
     # the maximum in the model's own configuration
     tokenizer.enable_truncation(LONGEST)
     return tokenizer

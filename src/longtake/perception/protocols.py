@@ -135,6 +135,22 @@ class VideoTextEncoder(Protocol):
         """One score per text for the clip whose frame vectors are the rows of ``frames``."""
 
 
+@runtime_checkable
+class Reranker(Protocol):
+    """Reads a question and a text together: how well the text answers the question."""
+
+    @property
+    def key(self) -> str:
+        """Identity of model and weights."""
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Scores from which a text is relevant, by kind of question, where they were measured."""
+
+    def scores(self, question: str, texts: Sequence[str]) -> Array:
+        """One score per text, higher for a better answer; on the scale of the model's logits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tag:
     """Something visible in a picture, with the model's probability."""

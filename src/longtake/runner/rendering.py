@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from longtake._util.timecode import clock
 from longtake.agents.answer import claims
+from longtake.algorithms import lexical
 from longtake.index.film import Film
 from longtake.index.search import covered
 from longtake.llm.backends.socratic import CAPTION_LABELS
@@ -50,6 +51,13 @@ STATUS = {
     "not_credible": "the method's own review rejects this answer",
 }
 """What the status of an answer means."""
+UNCHECKED = {
+    "budget": "not checked against the film: the budget ended first",
+    "model": "not checked against the film: the model that checks failed",
+    "unreadable": "not checked against the film: the model's check could not be read",
+    "reranker": "not checked against the film: run 'longtake models pull reranker' (34 MB)",
+}
+"""Why an answer was not checked."""
 WORDS = ((0.85, "high"), (0.6, "fair"), (0.35, "low"), (0.0, "very low"))
 """Words for confidence, with the least confidence for each."""
 
@@ -105,9 +113,12 @@ def with_footnotes(answer: Answer) -> str:
 
 
 def lookalikes(answer: Answer) -> str:
-    """``a search for "pink jacket" finds pictures at 00:01:02, …``, if there is no answer."""
+    """The moments closest to the question, if there is no answer."""
     if not answer.nearest:
         return ""
+    if answer.nearest[0].source != "frame":
+        lines = [f"{clock(each.segment.start)} “{each.text}”" for each in answer.nearest]
+        return f"not an answer, but the closest lines: {', '.join(lines)}"
     times = ", ".join(clock(each.segment.start) for each in answer.nearest)
     return f"not an answer, but a search for “{answer.nearest[0].text}” finds pictures at {times}"
 
@@ -125,6 +136,22 @@ def quoted(cited: Evidence) -> str:
     if _is_perceived(cited):
         words = _LABEL.sub("", _TAGS.sub("", words))
     return " ".join(words.split())
+
+
+QUOTED = 8
+"""Words of a quotation that are shown before the first of what it is quoted for."""
+
+
+def from_words(text: str, about: str) -> str:
+    """The text from shortly before where most words of ``about`` are, if that is far from its start."""
+    words = text.split()
+    wanted = lexical.lemmas([about])
+    hits = [bool(lexical.lemmas([word]) & wanted) for word in words]
+    # as many words as fit into a line
+    best = max(range(len(words)), key=lambda place: sum(hits[place : place + 12]), default=0)
+    first = next((place for place in range(best, len(words)) if hits[place]), 0)
+    begin = first - QUOTED // 2
+    return text if begin <= QUOTED // 2 else f"… {' '.join(words[begin:])}"
 
 
 def _is_perceived(cited: Evidence) -> bool:
@@ -156,7 +183,8 @@ def sureness(answer: Answer, *, calibrated: bool = False) -> str:
 def outcome(answer: Answer, usage: Usage) -> str:
     """What the status of an answer means, or why there is no answer; empty for a good answer."""
     if answer.status != "abstained":
-        return STATUS[answer.status]
+        known = (STATUS[answer.status], UNCHECKED.get(answer.unchecked, ""))
+        return "; ".join(filter(None, known))
     unread = "the model's replies could not be read" if usage.calls else "nothing to answer from"
     return answer.reason or f"no answer: {unread}"
 

@@ -301,6 +301,13 @@ def solve(
     fit = calibration.find(fits, name, run.names, footage.has, question)
 
     def work() -> Answer:
+        answer = answered()
+        # what follows only adds to it
+        run.propose(answer, complete=True)
+        answer = mention_disagreement(answer, footage, question)
+        return with_nearest_frames(answer, footage, question)
+
+    def answered() -> Answer:
         run.checks, run.odds = check, fit is not None and fit.wants_odds
         answer = with_option_text(method.answer(footage, question, run), question)
         if has_trait(method, "verifies"):
@@ -322,8 +329,7 @@ def solve(
         return replace(final, confidence=leader([vote], question, fit)[1])
 
     try:
-        answer = mention_disagreement(run.on_time(work), footage, question)
-        answer = with_nearest_frames(answer, footage, question)
+        answer = run.on_time(work)
     except (BudgetSpent, Cancelled) as ended:
         answer = with_option_text(_ended_early(ended, run), question)
     # traces show failures as well

@@ -27,12 +27,15 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake.config import PerceptionSettings, Settings, cache_folder
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import Benchmark, BenchmarkInfo, BenchmarkQuestion, LabelledQuestion
 from longtake.evals.benchmarks.files import Files
 from longtake.footage.plain import PlainFootage
 from longtake.footage.protocol import Footage, Material
+from longtake.perception.loader import PerceptionModels
 from longtake.perception.minilm import MiniLM
+from longtake.perception.protocols import Reranker
 from longtake.types import LETTERS, Line, Question, Segment
 
 ARCHIVE = "ami_public_manual_1.6.2.zip"
@@ -74,6 +77,11 @@ class TranscriptFootage(PlainFootage):
     @cached_property
     def _sentences(self) -> MiniLM:
         return MiniLM()
+
+    @cached_property
+    def reranker(self) -> Reranker | None:  # type: ignore[override]  # loaded when needed
+        """The built-in one, if it is downloaded."""
+        return PerceptionModels(PerceptionSettings(), cache_folder(Settings())).reranker
 
     def speech(self, within: Segment | None = None) -> list[Line]:
         """The lines that overlap a stretch."""

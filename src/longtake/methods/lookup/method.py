@@ -7,11 +7,12 @@
     3  passages ← everything said, shown and described in the stretch, except lines that instruct
        their reader what to answer
     4  rank the passages by meaning and by the words they share with a query
-    5  if no passage is relevant, or none holds the type of answer asked for: abstain without
-       calling a model
+    5  read the best ones with the question (``retrieval/relevance.py``); if none answers it, or the
+       names that it gives are not mentioned there: abstain without calling a model
     6  answer from the best passages and their neighbours in one short prompt, the best one last
     7  if the reply says that the passages do not tell: abstain
-    8  cite the passages that hold the words of the answer; if none does, abstain
+    8  cite the passages that hold the words of the answer and that question and answer together are
+       about; if none is, abstain
 
 An open question that asks for more than a fact (why, what did they think of, summarize) gets an
 account of what is said::
@@ -19,13 +20,15 @@ account of what is said::
     A  stretch ← where the talk is about the question
     B  write a few sentences from what is said there, given the sentences closest to the question
     C  drop each sentence that adds nothing or whose words were not said; if none is left, abstain
-    D  search again with question and account; cite the stretch found, with what was said there
+    D  search again with question and account: the stretch found is the context of the answer, and
+       the sentences that support it are cited
 
 Other kinds of questions have a shorter path:
 
 - what the film is about: the sentences of its overview (``agents/overview``);
 - words that are named (every time, how often, when, first, last): every occurrence is cited,
   without a model;
+- what is said at a time: the lines there;
 - when something is said in other words: the most relevant passage;
 - every moment of a kind, without named words: a model reads everything, part by part, the most
   promising part first, and marks the passages.
@@ -53,8 +56,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from longtake._util.timecode import clock
-from longtake.agents.answer import SPOKEN, Choice, Guess, length, letter_odds, option, supported
+from longtake._util.timecode import clock, parse_time
+from longtake.agents.answer import (
+    SPOKEN,
+    Choice,
+    Guess,
+    in_own_words,
+    length,
+    letter_odds,
+    option,
+    supported,
+)
 from longtake.agents.overview import (
     QUOTED,
     excerpts,
@@ -79,6 +91,7 @@ from longtake.algorithms.question_kinds import (
     asks_who_asked,
     asks_who_said,
     holds,
+    may_be_visible,
 )
 from longtake.algorithms.scope import scope
 from longtake.algorithms.speakers import by_speaker, speaker, speakers
@@ -88,6 +101,7 @@ from longtake.footage.look import likeness
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ALL, ask
 from longtake.methods.base import SMALL, Bounds, words
+from longtake.retrieval.relevance import WINDOW, Reader, corrected, missing_names, repeats
 from longtake.tracing.events import PASSAGES_FOUND, note, step
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
@@ -121,6 +135,13 @@ JUST, CLEARLY, CROWDED = 0.05, 0.08, 0.3
 """How far the closest line must lead those of other speakers for its speaker to be named; the
 second value applies if somebody else talks during more than the third, a share of the line. Chosen
 by ``benchmarks/meeting_words.py`` on the meetings of the teams ES."""
+
+READ = 16
+"""Passages that the reader reads, at about 60 ms each on two cores."""
+SIMILAR = 3.0
+"""How far the support of a passage may lie below the best one for it to be cited too."""
+NEAREST = 3
+"""Passages that are shown instead of an answer."""
 
 UNRELATED = 0.4
 """Similarity up to which two words count as unrelated, chosen on the same meetings."""
@@ -195,15 +216,20 @@ class Lookup:
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Search, then answer from what was found."""
+        time = asks_at(question)
+        if time is not None:
+            return at_time(read(footage, None), time, footage)
         stretch = scope(question.text, footage.duration)  # 1
         passages = read(footage, stretch)  # 3
+        text = corrected(question.text, [each.text for each in passages])
+        question = replace(question, text=text)
         phrase = asks_for_words(question)
         if phrase:
             asked_of = of_named_speaker(question.text, passages)
             answer = every(question, phrase, asked_of, footage, stretch)
             if answer.status == "answered" or asks_for(question) != "when":
                 return answer
-        passages = [each for each in passages if not is_instruction(each.text, question.text)]
+        passages = evidential(passages, question.text)
         # a small model takes minutes for a film of three minutes
         if asks_for_moments(question) and not run["llm"].card.small:
             return self.moments(footage, question, passages, stretch, run)
@@ -222,7 +248,11 @@ class Lookup:
             found = self.search(footage, question, queries, passages)  # 4
         note_found(passages, found, stretch)
         if not found or not may_tell(question, [passage.text for passage in found]):  # 5
-            return not_found(footage)
+            return not_found(footage, question, found)
+        best = max(found, key=lambda passage: passage.bearing)
+        missing = missing_names(question.text, [cite(best, 0.0)], footage)
+        if missing and not question.options:
+            return not_found(footage, question, found, missing=missing)
         if phrase:
             return moment(found)
         with step("answer"):
@@ -241,8 +271,13 @@ class Lookup:
         captions = any(each.source == "caption" for each in passages)
         kind, max_passages = asked_for(question), self.most_passages(question, captions=captions)
         scores = bearing(footage, queries, passages, self.max_passages_read)
-        numbers = choose(scores, passages, max_passages, self.neighbours, kind)
         promising = promise(scores, passages, kind)
+        reader = None if captions else Reader(footage, question)
+        if reader:
+            promising = reread(reader, passages, promising)
+            numbers = best_read(reader, promising, passages, max_passages, self.neighbours)
+        else:
+            numbers = choose(scores, passages, max_passages, self.neighbours, kind)
         found = []
         for number in numbers:
             passage = excerpt(footage, queries[0], passages[number])
@@ -261,16 +296,17 @@ class Lookup:
         proposed = self.propose(footage, question, found, run)  # 6
         choice, text = proposed.choice, proposed.text
         if choice is None and (not text or _NOT_TOLD.search(text)):
-            return not_found(footage)  # 7
-        holders = holding(text or option(question, choice), question.text, found)  # 8
+            return not_found(footage, question, found)  # 7
+        stated = text or option(question, choice)
+        holders = supporting(Reader(footage, question), stated, question, found)  # 8
         if not question.options and not holders:
             note("not_held", answer=text)
-            return not_found(footage)
+            return not_found(footage, question, found)
         if text and adds_nothing(text, question.text):
             text = holders[0][0].text  # the line itself says more
         if text and not may_tell(question, [text]):
             note("not_what_was_asked", answer=text)
-            return not_found(footage)
+            return not_found(footage, question, found)
         evidence = [cite(passage, share) for passage, share in holders[: self.max_citations]]
         return replace(proposed, text=text).as_answer(evidence=evidence)
 
@@ -289,7 +325,7 @@ class Lookup:
         # plain words and short times: forms and numbers would only cost a small model tokens
         slots["passages"] = [timed(each) for each in passages]
         reply = ask(run["llm"], "lookup/answer", default="", max_tokens=100, draft=ALL, **slots)
-        return Guess(text=reply)
+        return Guess(text=in_own_words(reply))
 
     def odds(self, choice: str | None, slots: Mapping[str, Any], run: Run) -> Mapping[str, float]:
         """The odds of the letters, if a calibration needs them and the endpoint reports them."""
@@ -329,13 +365,13 @@ class Lookup:
     ) -> Answer:
         """The passages that a model marks as such moments, as far as the budget goes."""
         if not passages:
-            return not_found(footage)
+            return not_found(footage, question)
         parts = in_parts(passages, self.max_words)
         with step("search"):
             scores = bearing(footage, [question.text], passages, self.max_passages_read)
             best = dict(zip(passages, scores.tolist(), strict=True))
             parts.sort(key=lambda part: -max(best[passage] for passage in part))
-        answer = not_found(footage)
+        answer = not_found(footage, question)
         found: list[Evidence] = []
         parts_read = 0
         for part in parts:
@@ -374,7 +410,7 @@ class Lookup:
             sentences = list(overview.summary)
             text = " … ".join(f"“{each.text}”" for each in sentences)
         if not sentences:
-            return not_found(footage)
+            return not_found(footage, question)
         return Answer(text=text, evidence=tuple(dict.fromkeys(each.evidence for each in sentences)))
 
     def tell(self, footage: Footage, question: Question, lines: Sequence[Line], run: Run) -> Answer:
@@ -384,20 +420,22 @@ class Lookup:
             stretch = talk.find(question.text)  # A
             own = of_named_speaker(question.text, [Passage("speech", (line,)) for line in lines])
             spoken = utterances(lines_of(own))
-            shown = closest(footage, question.text, spoken, stretch, self.max_words)
+            shown = closest(footage, question, spoken, stretch, self.max_words)
         note_found(lines, shown)
-        if not shown:
-            return not_found(footage)
+        missing = missing_names(question.text, [spoken_at(line) for line in shown], footage)
+        if not shown or missing:
+            return not_found(footage, question, (), missing=missing)
         text = self.account(question, [line.text for line in shown], run)  # B
         kept = supported(text, question.text, shown)  # C
         if not kept:
             note("not_held", answer=text)
-            return not_found(footage)
+            return not_found(footage, question)
         account = " ".join(kept)
         stretch = talk.find(question.text, [account])  # D
         # the last bin may end after the film
         stretch = Segment(stretch.start, min(stretch.end, footage.duration))
-        return Answer(text=account, evidence=tuple(cited(stretch, list(kept.values()))))
+        evidence = tuple(spoken_at(line) for line in dict.fromkeys(kept.values()))
+        return Answer(text=account, evidence=evidence, context=stretch)
 
     def account(self, question: Question, passages: Sequence[str], run: Run) -> str:
         """A model's account of the passages."""
@@ -536,7 +574,7 @@ def who(footage: Footage, question: Question, lines: Sequence[Line]) -> Answer:
         # both sentences and whole lines: a sentence may say little without the rest of its line
         said += [(name, line) for line in (*utterances(own), *own) if not is_aside(line)]
     if not said:
-        return not_found(footage)
+        return not_found(footage, question)
     texts = [_SPELLED.sub(r"\1", line.text) for _, line in said]
     # "I asked what it costs" is closer to the line than "what it costs" alone
     in_person = f"I {question.text.strip().partition(' ')[2].rstrip(' ?')}."
@@ -553,7 +591,7 @@ def who(footage: Footage, question: Question, lines: Sequence[Line]) -> Answer:
             best[name] = (score, line)
     order = sorted(best, key=lambda name: -best[name][0])
     if best[order[0]][0] < BEARS:
-        return not_found(footage)
+        return not_found(footage, question)
     name, (score, line) = order[0], best[order[0]]
     lead = score - (best[order[1]][0] if len(order) > 1 else 0.0)
     note("who_said", name=name, lead=round(lead, 4))
@@ -598,7 +636,7 @@ def moment(found: Sequence[Passage]) -> Answer:
 
 
 def closest(
-    footage: Footage, question: str, spoken: Sequence[Line], stretch: Segment, max_words: int
+    footage: Footage, question: Question, spoken: Sequence[Line], stretch: Segment, max_words: int
 ) -> list[Line]:
     """The lines of the stretch that are closest to the question, in time order.
 
@@ -607,28 +645,25 @@ def closest(
     inside = [line for line in spoken if line.segment.middle in stretch and not is_aside(line)]
     if not inside:
         return []
-    keywords = lexical.lemmas([question])
-    meanings = likeness(footage, question, [line.text for line in inside])
+    keywords = lexical.lemmas([question.text])
+    meanings = likeness(footage, question.text, [line.text for line in inside])
     scores = dict(zip(inside, meanings.tolist(), strict=True))
     for line in inside:
         shared = keywords & lexical.lemmas([line.text])
         scores[line] += 0.1 * sum(map(lexical.idf, sorted(shared)))
     chosen = fitting(sorted(inside, key=lambda line: -scores[line]), max_words)
-    if not chosen or max(scores[line] for line in chosen) < BEARS:
-        return []
-    return sorted(chosen, key=lambda line: line.segment)
+    reader = Reader(footage, question)
+    if reader:
+        read_now = reader.relevance([line.text for line in chosen[:READ]])
+        is_relevant = read_now.max(initial=-np.inf) >= reader.threshold("account")
+    else:
+        is_relevant = max((scores[line] for line in chosen), default=0.0) >= BEARS
+    return sorted(chosen, key=lambda line: line.segment) if is_relevant else []
 
 
-def cited(stretch: Segment, holders: Sequence[Line]) -> list[Evidence]:
-    """The stretch with the supporting lines in it, and each supporting line outside it."""
-    holders = list(dict.fromkeys(holders))
-    inside = [line for line in holders if line.segment.middle in stretch]
-    text = " ".join(line.text for line in inside)
-    elsewhere = [line for line in holders if line not in inside]
-    return [
-        Evidence(stretch, "speech", text),
-        *(Evidence(line.segment, "speech", line.text) for line in elsewhere),
-    ]
+def spoken_at(line: Line) -> Evidence:
+    """A spoken line as evidence."""
+    return Evidence(line.segment, "speech", line.text)
 
 
 def in_parts(passages: Sequence[Passage], max_words: int) -> list[list[Passage]]:
@@ -678,10 +713,26 @@ def cite(passage: Passage, share: float) -> Evidence:
     return Evidence(passage.segment, passage.source, passage.text, round(share, 4))
 
 
-def not_found(footage: Footage) -> Answer:
-    """An abstention; its reason mentions the pictures if the film has any."""
-    reason = f"{NOT_FOUND}; {LOOK}" if "pictures" in footage.has else NOT_FOUND
-    return Answer(reason=reason, status="abstained")
+def not_found(
+    footage: Footage,
+    question: Question,
+    found: Sequence[Passage] = (),
+    *,
+    missing: Sequence[str] = (),
+) -> Answer:
+    """An abstention with the passages that came closest.
+
+    Its reason names what is not mentioned, and the pictures if these may show what is asked for.
+    """
+    reason = NOT_FOUND
+    if missing:
+        reason += f": {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not mentioned"
+        reason += " where the film speaks of the rest"
+    elif "pictures" in footage.has and may_be_visible(question):
+        reason += f"; {LOOK}"
+    best = sorted(found, key=lambda passage: -passage.bearing)[:NEAREST]
+    nearest = tuple(cite(passage, passage.bearing) for passage in best)
+    return Answer(reason=reason, status="abstained", nearest=nearest)
 
 
 def _start(cited: Evidence) -> Segment:
@@ -790,6 +841,47 @@ def prepare(footage: Footage) -> None:
     make_overview(footage)
 
 
+def reread(
+    reader: Reader, passages: Sequence[Passage], promising: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The reader's scores of the most promising passages; of the others, −∞.
+
+    Of passages that answer only together, each gets the score of all.
+    """
+    order = np.argsort(-promising, kind="stable")[:READ].tolist()
+    groups: dict[tuple[int, ...], str] = {}
+    for number in order:
+        groups[number,] = passages[number].text
+        for size in range(2, WINDOW + 1):
+            together = tuple(range(number, number + size))
+            if together[-1] >= len(passages):
+                break
+            if any(passages[each].source != "speech" for each in together):
+                break
+            groups[together] = " ".join(passages[each].text for each in together)
+    scores = np.full(len(passages), -np.inf)
+    for together, score in zip(groups, reader.relevance(list(groups.values())), strict=True):
+        for number in together:
+            scores[number] = max(scores[number], float(score))
+    return scores
+
+
+def best_read(
+    reader: Reader,
+    scores: NDArray[np.float64],
+    passages: Sequence[Passage],
+    most: int,
+    neighbours: int,
+) -> list[int]:
+    """The passages of the highest scores with their neighbours; none if none is relevant."""
+    if scores.max(initial=-np.inf) < reader.threshold("question"):
+        return []
+    order = np.argsort(-scores, kind="stable")[:most]
+    return beside(
+        [int(number) for number in order if scores[number] > -np.inf], passages, neighbours
+    )
+
+
 def choose(
     scores: NDArray[np.float64],
     passages: Sequence[Passage],
@@ -809,6 +901,11 @@ def choose(
     promising = promise(scores, passages, kind)
     order = np.argsort(-promising, kind="stable")[:most]
     best = [int(number) for number in order if promising[number] >= MAY_BEAR]
+    return beside(best, passages, neighbours)
+
+
+def beside(best: Sequence[int], passages: Sequence[Passage], neighbours: int) -> list[int]:
+    """Passages with their neighbours, in time order."""
     lines = [Line(passage.segment, passage.text) for passage in passages]
     chosen = set(best)
     for source in {passages[number].source for number in best}:
@@ -841,11 +938,7 @@ def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tup
     """
     in_question, in_answer = lexical.lemmas([question]), lexical.lemmas([answer]) - _YES_OR_NO
     wanted = in_answer - in_question or in_answer
-    pairs = []
-    for one, other in pairwise(passages):
-        if one.source == other.source == "speech":
-            pairs.append(Passage(one.source, (*one.lines, *other.lines)))
-    for candidates in (passages, pairs):
+    for candidates in (passages, pairs_of(passages)):
         shares = [(each, held(answer, wanted, each.text)) for each in candidates]
         enough = [each for each in shares if each[1] >= HELD]
         if enough:
@@ -855,6 +948,60 @@ def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tup
             bar = 0.9 * max(strength)
             return [enough[place] for place in order if strength[place] >= bar]
     return []
+
+
+def supporting(
+    reader: Reader, answer: str, question: Question, found: Sequence[Passage]
+) -> list[tuple[Passage, float]]:
+    """The passages that support an answer, or two consecutive ones together, best first."""
+    if not reader or any(passage.source == "caption" for passage in found):
+        return holding(answer, question.text, found)
+    relevance = max(passage.bearing for passage in found)
+    for candidates in (found, pairs_of(found)):
+        scores = reader.support(answer, [each.text for each in candidates], relevance)
+        best = max(scores.max(initial=-np.inf) - SIMILAR, 0.0)
+        kept = [each for each in zip(candidates, scores.tolist(), strict=True) if each[1] >= best]
+        if kept:
+            kept.sort(key=lambda scored: (repeats(scored[0].text, question.text), -scored[1]))
+            return kept
+    return []
+
+
+def pairs_of(passages: Sequence[Passage]) -> list[Passage]:
+    """Consecutive passages of speech together, since speech is cut in mid-sentence."""
+    return [
+        Passage(one.source, (*one.lines, *other.lines))
+        for one, other in pairwise(passages)
+        if one.source == other.source == "speech"
+    ]
+
+
+def evidential(passages: Sequence[Passage], question: str) -> list[Passage]:
+    """The passages without instructions, and if others are left, without repeated questions."""
+    told = [each for each in passages if not is_instruction(each.text, question)]
+    return [each for each in told if not repeats(each.text, question)] or told
+
+
+_AT = re.compile(
+    r"\b(?:said|says?|shown|written|heard)\b.*\bat (?P<time>(?:\d{1,2}:)?\d{1,2}:[0-5]\d)\b", re.I
+)
+
+
+def asks_at(question: Question) -> float | None:
+    """The time that "What is said at 0:46?" names; ``None`` if the question names none."""
+    found = None if question.options else _AT.search(question.text)
+    return None if found is None else parse_time(found["time"])
+
+
+def at_time(passages: Sequence[Passage], time: float, footage: Footage) -> Answer:
+    """What is said and written at a time."""
+    around = Segment(max(0.0, time - 1.0), time + 2.0)
+    there = [each for each in passages if each.segment.overlap(around) > 0]
+    if not there:
+        reason = f"nothing is said or written at {clock(time)} of {clock(footage.duration)}"
+        return Answer(reason=reason, status="abstained")
+    text = " … ".join(f"“{each.text}”" for each in there)
+    return Answer(text=text, evidence=tuple(cite(each, 1.0) for each in there))
 
 
 def adds_nothing(answer: str, question: str) -> bool:

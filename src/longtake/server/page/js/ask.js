@@ -42,7 +42,9 @@ export function AskBox({ film, about, given, carried, onCarried, onRun, onCompar
 
   // estimates are made for one film, whenever the writing pauses; the first one at once, because
   // the server loads its model with it
-  const named = CHOICES.map(([name]) => name);
+  // methods that look are not offered while no model sees
+  const choices = about.vision ? CHOICES.slice(0, 1) : CHOICES;
+  const named = choices.map(([name]) => name);
   const methods = named.includes(method) ? named : [...named, method];
   useEffect(() => {
     if (!film || question.trim().length < 3) {
@@ -98,7 +100,7 @@ export function AskBox({ film, about, given, carried, onCarried, onRun, onCompar
         <button type="button" class="quiet" onClick=${() => onCarried("")}>Start afresh</button>
       </div>`}
       <fieldset class="choices"><legend class="hidden">How carefully to look</legend>
-        ${CHOICES.map(([name, label, what]) => html`<label class=${method === name ? "on" : ""}>
+        ${choices.map(([name, label, what]) => html`<label class=${method === name ? "on" : ""}>
           <input type="radio" name="method" value=${name} checked=${method === name}
             onChange=${() => setMethod(name)} /> <strong>${label}</strong>
           <span>${what}</span><span class="muted">${limit(estimates[name])}</span></label>`)}
@@ -108,7 +110,7 @@ export function AskBox({ film, about, given, carried, onCarried, onRun, onCompar
           ${" "}${limit(estimates[method]) || chosen.summary}</span>`}</div>
         <button class="primary" disabled=${busy || !question.trim()}>Ask</button>
       </div>
-      ${about.vision && method !== "lookup" && html`<${GetVision} offer=${about.vision}
+      ${about.vision && html`<${GetVision} offer=${about.vision}
         onDone=${about.again} />`}
       <details class="more" open=${open} onToggle=${(event) => setOpen(event.target.open)}>
         <summary>Advanced: methods, options, models, budget</summary>
@@ -132,9 +134,9 @@ export function AskBox({ film, about, given, carried, onCarried, onRun, onCompar
         </div></fieldset>
         <label class="check"><input type="checkbox" checked=${fresh}
           onChange=${(event) => setFresh(event.target.checked)} /> Do not reuse earlier replies</label>
-        ${onCompare && html`<div class="actions"><button type="button"
-          disabled=${busy || !question.trim()} onClick=${() => submit((wanted) =>
-            onCompare(wanted, named))}>Compare the three choices</button>
+        ${onCompare && html`<div class="actions">${choices.length > 1 && html`<button
+            type="button" disabled=${busy || !question.trim()} onClick=${() =>
+            submit((wanted) => onCompare(wanted, named))}>Compare the three choices</button>`}
           <button type="button" disabled=${busy || !question.trim()}
             onClick=${() => submit(onCompare)}>Compare all methods</button></div>`}
       </details>

@@ -1,0 +1,1 @@
+"""Finding what a film says and shows about a question."""
