@@ -231,6 +231,10 @@ def main() -> None:
     """Run the ``longtake`` command."""
     # looking for pydantic's plugins reads the metadata of every installed package
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # closed by whoever started this; otherwise the next file opened would take its number
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # file names may hold bytes that are not valid text

@@ -168,6 +168,7 @@ def test_a_broken_cache_costs_a_call_and_says_so(tmp_path: Path) -> None:
     assert heard.notes("cache_failed")
 
 
+@pytest.mark.processes
 def test_two_processes_write_one_cache(tmp_path: Path) -> None:
     fork = multiprocessing.get_context("spawn")
     workers = [fork.Process(target=fill_reply_cache, args=(tmp_path, start)) for start in (0, 20)]
