@@ -43,7 +43,7 @@ test: $(VENV)/.ready wheel-check  ## the whole suite and the built wheel; SEED=1
 	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
 	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest $(PYTEST)
 
-# What is tried of it in every CI run: HOSTILE="processes or worker_processes".
+# What is tried of it in every CI run: HOSTILE=processes.
 HOSTILE ?= not campaign
 hostile: $(VENV)/.ready  ## the suite started as by a service manager: signals ignored, no stdin, no home, odd names
 	$(BIN)/python tests/hostile.py -m "($(HOSTILE)) and not campaign" --numprocesses $(PROCESSES) --dist loadfile -rfE

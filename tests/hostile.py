@@ -2,9 +2,9 @@
 
     python tests/hostile.py -m "processes and not campaign"
 
-Interrupts, hang-ups and broken pipes are ignored, standard input is closed, there is no terminal, no
-home and no UTF-8 locale, clocks show an odd time zone, and the checkout lies in a folder whose name
-has a space and a letter beyond ASCII. The arguments are pytest's.
+Interrupts, hang-ups and broken pipes are ignored, standard input is closed, there is no terminal,
+no home and no UTF-8 locale, clocks show an odd time zone, and the checkout lies in a folder whose
+name has a space and a letter beyond ASCII. The arguments are pytest's.
 """
 
 import os

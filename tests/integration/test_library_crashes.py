@@ -12,7 +12,6 @@ from longtake.library.fts_index import SegmentIndex
 from longtake.library.segments import FilmRows
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     ("films", "kills"), [(50, 1), pytest.param(150, 6, marks=pytest.mark.campaign)]
 )

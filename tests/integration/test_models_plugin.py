@@ -42,7 +42,6 @@ def longtake(site: Path, tmp_path: Path) -> Any:
     return run
 
 
-@pytest.mark.processes
 def test_methods_and_models_of_the_package_are_found(longtake: Any) -> None:
     listed = longtake("methods")
     assert "echo" in listed.stdout.split(), listed.stderr

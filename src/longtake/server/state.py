@@ -29,7 +29,6 @@ from longtake.types import Segment
 from longtake.video.clip import clip_bytes
 from longtake.video.video import Video
 
-
 CLIPS_AT_ONCE = 2
 """Clips that are encoded at the same time: each uses every core and up to 50 MB of memory."""
 

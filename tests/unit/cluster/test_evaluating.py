@@ -132,7 +132,6 @@ def test_models_wait_at_the_gates_of_the_cluster():
     gate.leave(entered, overloaded=False, worked=True)
 
 
-@pytest.mark.processes
 def test_processes_take_turns_at_an_endpoint(tmp_path):
     with Processes(2) as engine:
         lines = take_turns(engine, tmp_path / "log")
