@@ -53,7 +53,7 @@ def create_app(options: ServeOptions, keys: AccessKeys | None = None) -> ASGIApp
     state: ServerState = app.state.longtake
     # the page opens at the film if a single one is served
     alone = len(options.films) == 1 and options.films[0].is_file()
-    home = f"/film/{film_id(options.films[0].resolve())}" if alone else "/"
+    home = f"/film/{film_id(options.films[0])}" if alone else "/"
     return Guard(EventStreams(app, state), keys, options.names, home)
 
 
