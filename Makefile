@@ -45,7 +45,7 @@ test: $(VENV)/.ready wheel-check  ## the whole suite and the built wheel; SEED=1
 
 # What is tried of it in every CI run: HOSTILE=processes.
 HOSTILE ?= not campaign
-hostile: $(VENV)/.ready  ## the suite started as by a service manager: signals ignored, no stdin, no home, odd names
+hostile: $(VENV)/.ready  ## the suite as a service manager starts it: signals ignored, no stdin, no home, odd names
 	$(BIN)/python tests/hostile.py -m "($(HOSTILE)) and not campaign" --numprocesses $(PROCESSES) --dist loadfile -rfE
 
 # Ray is large and optional, so it is installed outside the environment.
