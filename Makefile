@@ -11,7 +11,7 @@ export PIP_DEFAULT_TIMEOUT ?= 60
 # Tests start hundreds of processes, which would all recompile longtake if this were set.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test cluster-test attack chaos browser screenshots compat lint docs figures reference clients vlmevalkit bench wheel-check release-check clean
+.PHONY: help demo test hostile cluster-test attack chaos browser screenshots compat lint docs figures reference clients vlmevalkit bench wheel-check release-check clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -42,6 +42,11 @@ endif
 test: $(VENV)/.ready wheel-check  ## the whole suite and the built wheel; SEED=1: in random order
 	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
 	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest $(PYTEST)
+
+# What is tried of it in every CI run: HOSTILE=processes.
+HOSTILE ?= not campaign
+hostile: $(VENV)/.ready  ## the suite as a service manager starts it: signals ignored, no stdin, no home, odd names
+	$(BIN)/python tests/hostile.py -m "($(HOSTILE)) and not campaign" --numprocesses $(PROCESSES) --dist loadfile -rfE
 
 # Ray is large and optional, so it is installed outside the environment.
 build/ray/.ready: pyproject.toml constraints.txt

@@ -75,6 +75,12 @@ def test_a_new_film_needs_a_cache_that_can_be_written(film):
     assert "Read-only file system; set $LONGTAKE_CACHE or cache.folder" in done.stderr
 
 
+def test_whatever_writes_to_the_cache_says_how_to_move_it():
+    done = mounted(READ_ONLY, "library", "list")
+    assert done.returncode == 1, done.stderr
+    assert "$LONGTAKE_CACHE or cache.folder moves the cache" in done.stderr
+
+
 def test_json_shows_characters_that_a_terminal_would_obey(capsysbinary):
     text = "a\u202eb\u2066c\x1b[31md\u200b\x9b\ue000 é 字 \U000e0041"
     emit_json({"text": text})

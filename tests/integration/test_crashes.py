@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from films import Recipe, x264
 from support.patience import PATIENCE
+from support.serving import interrupts
 
 from longtake.index.film import Film
 from longtake.index.store import Store
@@ -34,14 +35,13 @@ def film(tmp_path_factory):
 
 def index(film, cache):
     command = [sys.executable, "-m", "longtake", "index", str(film), "--json"]
-    return subprocess.Popen(
-        [*command, "--only", "subtitles", "--only", "frames"],
-        env={**os.environ, "LONGTAKE_CACHE": str(cache)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # a shell that runs the tests in the background has its children ignore interrupts
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    with interrupts():
+        return subprocess.Popen(
+            [*command, "--only", "subtitles", "--only", "frames"],
+            env={**os.environ, "LONGTAKE_CACHE": str(cache)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
 
 def contents(film, cache):
@@ -75,6 +75,7 @@ def unbroken(film, tmp_path_factory, lend_models):
     return contents(film, cache), took
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("kills", [1, pytest.param(5, marks=pytest.mark.campaign)])
 def test_index_killed_at_random_moments(film, unbroken, cache, kills):
     """Each kill costs the start of a command; ``make chaos`` kills for an hour."""
@@ -104,6 +105,7 @@ def test_index_killed_at_random_moments(film, unbroken, cache, kills):
     assert not list(folder.glob("parts/*"))
 
 
+@pytest.mark.processes
 @pytest.mark.campaign
 def test_two_indexers_at_once_make_one_set_of_layers(film, unbroken, cache):
     pair = [index(film, cache), index(film, cache)]
@@ -114,6 +116,7 @@ def test_two_indexers_at_once_make_one_set_of_layers(film, unbroken, cache):
     assert_same(contents(film, cache), unbroken[0])
 
 
+@pytest.mark.processes
 def test_interrupt_keeps_what_was_finished(film, tmp_path):
     cache = tmp_path / "cache"
     process = index(film, cache)

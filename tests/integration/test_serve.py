@@ -11,9 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 from films import Recipe
-from support.serving import start_server
+from support.serving import interrupts, start_server
 from support.streams import read_stream
 
+pytestmark = pytest.mark.processes
 SLOW = "lab/acuity=0.8,latency=600,sleep=1"
 
 
@@ -125,10 +126,25 @@ def test_killed_during_an_upload_an_index_and_a_run(servers, film_folder, tmp_pa
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_interrupts_end_the_server_and_its_engine(servers, capfd, times):
-    server = servers()
+    with interrupts():
+        server = servers()
     for _ in range(times):
         server.process.send_signal(signal.SIGINT)
         # the server takes longer to end; without a pause, two signals may become one
         time.sleep(0.005)
     assert server.process.wait(60) == 130
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_an_interrupt_that_was_ignored_at_the_start_stays_so(servers, film_folder):
+    Recipe("plain.mp4").make(film_folder)
+    with interrupts(signal.SIG_IGN):
+        server = servers(film_folder)
+    server.process.send_signal(signal.SIGINT)
+    film = server.client.get("/api/v1/films").json()[0]["id"]
+    ask = {"film": film, "question": "Why?", "method": "blind", "index_first": False}
+    # longer than the server takes to notice an interrupt: the engine's process starts meanwhile
+    run = server.client.post("/api/v1/runs", json=ask).json()["run"]["id"]
+    assert read_stream(server.client, run)[-1][2]["state"] == "done"
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(60) == -signal.SIGTERM

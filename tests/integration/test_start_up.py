@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.processes
+
 HEAVY = ("av", "numpy", "PIL", "pydantic", "onnxruntime", "torch", "scipy", "rich", "httpx")
 
 
@@ -35,3 +39,11 @@ def test_help_is_instant_and_loads_no_runtime():
     assert best_of(5, code) < 0.5
     loaded = python(code + "\nprint(*sys.modules)").split()
     assert not set(HEAVY) & set(loaded)
+
+
+def test_standard_streams_may_be_closed():
+    command = [sys.executable, "-m", "longtake", "extract", "no.mp4", "--schema", "-"]
+    closed = ["sh", "-c", 'exec "$@" <&- >&-', "sh", *command]
+    done = subprocess.run(closed, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert "malformed JSON" in done.stderr

@@ -2,11 +2,28 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 SOURCE = Path(__file__).parents[2] / "src"
+
+
+@contextmanager
+def interrupts(handled_by: Any = signal.default_int_handler) -> Iterator[None]:
+    """Processes started in the block handle interrupts as in a terminal, or ignore them.
+
+    Otherwise they do what whoever started the tests does: shells have background jobs ignore them.
+    """
+    before = signal.signal(signal.SIGINT, handled_by)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def start_server(

@@ -262,6 +262,8 @@ _BY_SCRIPT = {
 }
 _BY_LETTERS = frozenset(_BY_SCRIPT.values()) | {"Vietnamese"}
 """Recognised by script, or not at all because ``wordfreq`` would need another package."""
+SAMPLE = 1000
+"""Letters that suffice to know a language: each word is looked up in every language."""
 _ENGLISH = frozenset(["the", "what", "who", "when", "where", "which", "how", "why", "does"])
 
 
@@ -269,8 +271,9 @@ def language_of(text: str) -> str:
     """The name of the language of a text; empty if that is unsure, as for fewer than three words.
 
     A text is in the language in which its words are most frequent, if they are ten times as
-    frequent (1 on the scale of Zipf) as in the next one.
+    frequent (1 on the scale of Zipf) as in the next one. Only the beginning of a text is looked at.
     """
+    text = text[:SAMPLE]
     scripts = [unicodedata.name(letter, "?").split()[0] for letter in text if letter.isalpha()]
     # Japanese mixes three scripts, and kana are in no other language
     for script, language in _BY_SCRIPT.items():

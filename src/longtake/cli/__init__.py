@@ -96,6 +96,7 @@ Usage: longtake FILM "QUESTION"   answer it, with evidence that you can check
 
 SHARED_OPTIONS = "Most take --json, --set KEY=VALUE, --config FILE, --trust-config and --debug."
 INTERRUPTED = "interrupted; finished work is kept"
+MOVE_CACHE = "$LONGTAKE_CACHE or cache.folder moves the cache"
 
 
 class _LazyGroup(click.Group):
@@ -231,6 +232,10 @@ def main() -> None:
     """Run the ``longtake`` command."""
     # looking for pydantic's plugins reads the metadata of every installed package
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # closed by whoever started this; otherwise the next file opened would take its number
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # file names may hold bytes that are not valid text
@@ -262,7 +267,7 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         return _fail(error, _explain(error), 1)
     except sqlite3.DatabaseError as error:
-        return _fail(error, f"a database in the cache cannot be used: {error}", 1)
+        return _fail(error, f"a database in the cache cannot be used: {error}; {MOVE_CACHE}", 1)
     except Exception as error:  # noqa: BLE001 - the last stop before the user
         what = f"{type(error).__name__}: {error}"
         return _fail(error, f"internal error: {what} (--debug shows the traceback)", 1)
@@ -272,7 +277,10 @@ def _explain(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         place = error.filename or "while writing"
         return f"the disk is full ({place}); finished parts are kept"
-    return f"{error.filename or 'file'}: {error.strerror or error}"
+    problem = f"{error.filename or 'file'}: {error.strerror or error}"
+    if error.errno in (errno.EROFS, errno.EACCES):
+        problem += f"; {MOVE_CACHE}"
+    return problem
 
 
 def _fail(error: BaseException, message: str, code: int) -> int:

@@ -362,7 +362,9 @@ def ask_film(
         remember(session.settings, film.path.absolute(), remembered or question.text, plain(result))
     except OSError as error:
         say(f"the history could not be written: {error}")
-    say_languages(film, question.text)
+    # loading the tables of all languages takes seconds, which a time limit would not cover
+    if session.settings.budget.seconds is None:
+        say_languages(film, question.text)
     return answered
 
 

@@ -5,6 +5,7 @@ A film's name, date, place and tags come from its metadata, its file name and it
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections import defaultdict
@@ -113,6 +114,11 @@ class Adder:
 
     def survey(self, place: FoundFile, known: KnownFile | None = None) -> SurveyedFile:
         """Identify a file and enter it into the catalogue; ``known`` is what is there about it."""
+        try:
+            os.fspath(place.path).encode()
+        except UnicodeEncodeError as error:
+            # the catalogue keeps paths as text
+            raise MediaError(place.path, "unreadable", "rename it: not valid UTF-8") from error
         catalogue = self.library.catalogue
         version = _version(place.path)
         same = known is not None and known.version == version
@@ -299,7 +305,8 @@ EVERY = 5.0
 def _version(path: Path) -> FileVersion:
     """The version of a film by its change time, since its modification time can be set freely."""
     version = file_version(path)
-    with suppress(FileNotFoundError):
+    # it may be gone, or a link to itself
+    with suppress(OSError):
         return version._replace(modified=path.stat().st_ctime_ns)
     return version
 

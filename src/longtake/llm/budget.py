@@ -51,6 +51,8 @@ class Hold:
     """What is reserved for one call in progress."""
 
     frames: int
+    estimated: int
+    """Estimated tokens of the prompt; 0 if no limit needs them."""
     tokens: int
     cost: float
 
@@ -68,6 +70,7 @@ class Ledger:
         """Whether the run could end with it."""
         self._began = clock.now()
         self._held: list[Hold] = []
+        self._unexpected = 0
         self._changed = threading.Condition()
 
     def elapsed(self) -> float:
@@ -99,7 +102,8 @@ class Ledger:
         frames = len(images(messages))
         # estimating encodes nothing, but it is not free, and only these limits need it
         is_counted = self.limits.tokens is not None or self.limits.cost is not None
-        prompt = estimate_messages(messages, options.tools) if is_counted else 0
+        estimated = estimate_messages(messages, options.tools) if is_counted else 0
+        prompt = estimated + self._unexpected
         with self._changed:
             while True:
                 check_stop()
@@ -116,7 +120,7 @@ class Ledger:
             if room is not None and wanted < min(16, options.max_tokens):
                 raise self._short()
             cost = card.price.of(prompt, 0, wanted) if card.price else 0.0
-            hold = Hold(frames, prompt + wanted, cost)
+            hold = Hold(frames, estimated, prompt + wanted, cost)
             self._held.append(hold)
         # the stricter of the question's time and the call's own
         deadlines = [limit for limit in (left, options.deadline) if limit is not None]
@@ -127,6 +131,9 @@ class Ledger:
         with self._changed:
             self._held.remove(hold)
             self.spent = self.spent + used
+            # prompts that were longer than estimated: the next ones may be too
+            if hold.estimated:
+                self._unexpected = max(self._unexpected, used.tokens_in - hold.estimated)
             # a call that waits may fit now
             self._changed.notify_all()
 
@@ -143,9 +150,11 @@ class Ledger:
             if limits.calls is not None and calls > limits.calls:
                 raise self._over("calls", f"{spent.calls} of {limits.calls}; {failed}")
             tokens = self._tokens_spent
-            if limits.tokens is not None and tokens >= limits.tokens:
+            held = sum(hold.tokens for hold in self._held)
+            if limits.tokens is not None and tokens + held > limits.tokens:
                 raise self._over("tokens", f"{tokens} of {limits.tokens}; {failed}")
-            if limits.cost is not None and (spent.cost or 0.0) >= limits.cost:
+            reserved = sum(hold.cost for hold in self._held)
+            if limits.cost is not None and (spent.cost or 0.0) + reserved > limits.cost:
                 raise self._short()
 
     @property

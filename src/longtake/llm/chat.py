@@ -343,6 +343,14 @@ def estimate(text: str) -> int:
     return math.ceil(single + others / CHARACTERS_PER_TOKEN + wide)
 
 
+def at_least(text: str) -> int:
+    """Tokens that a text has in any tokenizer, about: rather too few than too many."""
+    ascii_count = len(text.encode("ascii", "ignore"))
+    others = len(text.encode("utf-8", "surrogatepass")) - ascii_count
+    # English words have five letters and a space; Russian has up to seven bytes a token
+    return math.ceil(ascii_count / 6.0 + others / 8.0)
+
+
 def estimate_image(image: Image) -> int:
     """Tokens of a picture: as its model declares, else one per patch after scaling."""
     if image.tokens is not None:

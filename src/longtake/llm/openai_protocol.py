@@ -29,6 +29,7 @@ from longtake.llm.chat import (
     Text,
     ToolCall,
     Unavailable,
+    at_least,
     estimate,
     estimate_messages,
     images,
@@ -332,7 +333,8 @@ def read_reply(
     if isinstance(refusal, str) and not text:
         text = refusal  # declining is a reply too
     calls = _tool_calls(message.get("tool_calls"))
-    usage = _usage(card, data.get("usage"), messages, content + thinking, seconds)
+    written = text + thinking + "".join(call.name + call.arguments for call in calls)
+    usage = _usage(card, data.get("usage"), messages, written, seconds)
     finish = FINISHES.get(str(choice.get("finish_reason")), "other")
     served = data.get("model")
     model = served if isinstance(served, str) else card.model
@@ -491,8 +493,10 @@ def _usage(card: Card, usage: Any, messages: Sequence[Message], text: str, secon
         counts = {"tokens_in": guess.tokens_in, "tokens_out": guess.tokens_out}
         events.note("usage_estimated", model=card.name, **counts)
         return guess
-    # a reply that says something was not written in no tokens
-    tokens_out = _count(reported.get("completion_tokens")) or (estimate(text) if text else 0)
+    # a server may report less than it read and wrote; pictures cost some models next to nothing
+    tokens_in = max(tokens_in, sum(at_least(message.text) for message in messages))
+    tokens_out = _count(reported.get("completion_tokens")) or estimate(text)
+    tokens_out = max(tokens_out, at_least(text))
     details = reported.get("prompt_tokens_details")
     cached = 0
     if isinstance(details, dict):

@@ -2,7 +2,8 @@
 
 Anybody can open a connection without a token. A connection holds a file descriptor, and a process
 without free descriptors can neither accept another connection nor open a film. So the number of
-connections is limited, and one that does not complete its headers in time is closed.
+connections is limited, one that sends its request too slowly is closed, and one whose request is
+not being answered gives way to a new one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import resource
+import signal
 import socket
 import sys
 import threading
@@ -18,6 +20,7 @@ from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import h11
@@ -50,7 +53,7 @@ def create_app(options: ServeOptions, keys: AccessKeys | None = None) -> ASGIApp
     state: ServerState = app.state.longtake
     # the page opens at the film if a single one is served
     alone = len(options.films) == 1 and options.films[0].is_file()
-    home = f"/film/{film_id(options.films[0].resolve())}" if alone else "/"
+    home = f"/film/{film_id(options.films[0])}" if alone else "/"
     return Guard(EventStreams(app, state), keys, options.names, home)
 
 
@@ -164,7 +167,21 @@ def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> N
         address = f"[{name}]" if ":" in name else name
         file = None if options.token else token_file(options)
         ready(f"http://{address}:{options.port}/enter?code={keys.code()}", file)
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config).run(sockets=[listener])
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which leaves signals ignored that were ignored when it was started."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        stops = (signal.SIGINT, signal.SIGTERM)
+        self._ignored = {each for each in stops if signal.getsignal(each) is signal.SIG_IGN}
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End the server, unless the signal is ignored."""
+        if sig not in self._ignored:
+            super().handle_exit(sig, frame)
 
 
 @contextmanager
@@ -205,6 +222,10 @@ def _bind(host: str, port: int) -> socket.socket:
 HEADER_SECONDS = 10.0
 """Seconds for the headers of a request. Clients send them in one packet; nginx waits 60 s, but it
 has more connections to spare."""
+BODY_SECONDS = 30.0
+"""Seconds after which it is checked how much of a body has arrived."""
+BODY_RATE = 10_000
+"""Bytes per second of a body at least: the largest question takes 100 s."""
 MAX_CONNECTIONS = 1000
 """Upper bound, however many descriptors there are: more viewers than one process can serve."""
 BACKLOG = 128
@@ -229,40 +250,79 @@ def connection_limits() -> ConnectionLimits:
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's HTTP protocol with limits on connections and on the time for their headers."""
+    """uvicorn's HTTP protocol with limits on connections and on the time for their requests."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._headers_due: asyncio.TimerHandle | None = None
+        self.opened = self.loop.time()
+        self._phase: object = None
+        self._received = 0
+        self._due: asyncio.TimerHandle | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Refuse the connection if there are too many; otherwise wait for its first request."""
+        """Wait for a request; if there are too many connections, one is closed."""
         # adds the connection to those that are counted
         super().connection_made(transport)
-        if len(self.connections) > connection_limits().open:
+        others = self.connections - {self}
+        open_ones = [each for each in others if not each.transport.is_closing()]
+        if len(open_ones) >= connection_limits().open and not _close_oldest_idle(open_ones):
             transport.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n")
             transport.close()
         else:
-            self._limit_headers()
+            self._limit_request()
 
     def data_received(self, data: bytes) -> None:
-        """Read a request, or the next part of its headers."""
+        """Read a request, or the next part of it."""
+        self._received += len(data)
         super().data_received(data)
-        self._limit_headers()
+        self._limit_request()
+
+    def on_response_complete(self) -> None:
+        """Read the next request, of which a part may have arrived."""
+        super().on_response_complete()
+        self._limit_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._forget_limit()
         super().connection_lost(exc)
 
-    def _limit_headers(self) -> None:
-        # between requests, uvicorn's limit for idle connections applies
-        if self.conn.their_state is not h11.IDLE:
-            self._forget_limit()
-        elif self._headers_due is None:
-            self._headers_due = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+    def _limit_request(self) -> None:
+        phase = self.conn.their_state
+        if phase is self._phase:
+            return
+        self._forget_limit()
+        self._phase, self._received = phase, 0
+        if phase is h11.IDLE:
+            self._due = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+        elif phase is h11.SEND_BODY:
+            self._due = self.loop.call_later(BODY_SECONDS, self._check_body)
+
+    def _check_body(self) -> None:
+        # the server itself may be slow: it reads no more until a film was written to disk
+        arrives = self.flow.read_paused or self._received >= BODY_RATE * BODY_SECONDS
+        # what follows the response is of no use
+        if self.idle or not arrives:
+            self.transport.abort()
+        else:
+            self._received = 0
+            self._due = self.loop.call_later(BODY_SECONDS, self._check_body)
 
     def _forget_limit(self) -> None:
-        if self._headers_due is not None:
-            self._headers_due.cancel()
-            self._headers_due = None
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+
+def _close_oldest_idle(connections: list[Any]) -> bool:
+    """Close one of these connections; ``False`` if the requests of all are being answered."""
+    idle = [each for each in connections if each.idle]
+    if idle:
+        # the newest may be about to send its headers
+        min(idle, key=lambda each: each.opened).transport.abort()
+    return bool(idle)

@@ -199,7 +199,7 @@ class ServedFilms:
 
     def allowed(self, path: Path) -> bool:
         """Whether a path, with all links resolved, lies in one of the folders."""
-        resolved = path.resolve()
+        resolved = Path(os.path.realpath(path))
         return any(resolved.is_relative_to(root) for root in self.folders())
 
     def _listing(self, *, fresh: bool = False) -> dict[str, tuple[Path, FilmFile]]:
@@ -213,7 +213,7 @@ class ServedFilms:
         for root in self.folders():
             origin: Origin = "upload" if root == self._uploads else "folder"
             for path in _files_below(root):
-                resolved = path.resolve()
+                resolved = Path(os.path.realpath(path))
                 if not self.allowed(resolved):
                     continue
                 # a film that is served by itself lies in no folder
@@ -241,8 +241,9 @@ def _listed_file(film: str, path: Path, folder: str, origin: Origin) -> FilmFile
 
 
 def film_id(path: Path) -> str:
-    """The id of the film at a resolved path."""
-    return hashlib.blake2b(os.fsencode(path), digest_size=8).hexdigest()
+    """The id of the film at a path, whatever links lead there."""
+    # unlike resolve(), this takes links that lead to themselves
+    return hashlib.blake2b(os.fsencode(os.path.realpath(path)), digest_size=8).hexdigest()
 
 
 def _files_below(root: Path) -> Iterator[Path]:
@@ -258,8 +259,12 @@ def _files_below(root: Path) -> Iterator[Path]:
         if depth >= 6:
             below.clear()
         for name in sorted(names):
-            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                yield Path(folder) / name
+            path = Path(folder) / name
+            if name.startswith(".") or path.suffix.lower() not in SUFFIXES:
+                continue
+            # neither pipes, devices nor links that lead nowhere
+            if path.is_file():
+                yield path
 
 
 DRAFT = ".arriving-"

@@ -80,7 +80,7 @@ class ServedLibrary:
         """Entries of which this server has files, with the ids of these files."""
         listed = {file.id for file in self._catalog.films()}
         for entry in self.library.entries(where):
-            files = [film_id(path.resolve()) for path in entry.paths]
+            files = [film_id(path) for path in entry.paths]
             shown = [file for file in dict.fromkeys(files) if file in listed]
             if shown:
                 yield entry, shown
@@ -93,7 +93,7 @@ class ServedLibrary:
         """The film of an entry, from a place where this server may open it."""
         for path in entry.paths:
             try:
-                return self._catalog.open(film_id(path.resolve()))
+                return self._catalog.open(film_id(path))
             except NoSuchFilm:
                 continue  # the same film may lie in several places
         raise NoSuchFilm(entry.name)

@@ -189,7 +189,9 @@ class Guard:
 
         refusal = self.refusal(scope)
         if refusal is not None:
-            answer = JSONResponse(refusal.body(scope["path"]), refusal.status)
+            # without waiting for the body, which may never end
+            close = {"Connection": "close"}
+            answer = JSONResponse(refusal.body(scope["path"]), refusal.status, close)
             await answer(scope, receive, guarded_send)
         elif scope["path"] == "/enter":
             await self._enter(scope)(scope, receive, guarded_send)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException, Request
 from filelock import FileLock, Timeout
 
+from longtake._util.cancellation import Stop
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.index.store import private_folder
@@ -23,6 +25,12 @@ from longtake.server.library import ServedLibrary, Watcher
 from longtake.server.options import ServeOptions
 from longtake.server.runs import RunPool, ServerRun
 from longtake.server.security import AccessKeys
+from longtake.types import Segment
+from longtake.video.clip import clip_bytes
+from longtake.video.video import Video
+
+CLIPS_AT_ONCE = 2
+"""Clips that are encoded at the same time: each uses every core and up to 50 MB of memory."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,7 @@ class ServerState:
     arrivals: Uploads
     library: ServedLibrary
     watcher: Watcher
+    _encoders: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CLIPS_AT_ONCE))
 
     @property
     def default_method(self) -> str:
@@ -69,6 +78,29 @@ class ServerState:
             index_first=False,
         )
         return self.pool.start(ask, kind="extract")
+
+    async def encode(self, parts: Sequence[tuple[Video, Segment]], request: Request) -> bytes:
+        """Stretches as MP4, unless the client leaves."""
+        stop = Stop()
+
+        async def watch() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            stop.set()
+
+        def work() -> bytes:
+            with stop.in_force():
+                stop.check()
+                return clip_bytes(parts)
+
+        watching = asyncio.ensure_future(watch())
+        try:
+            async with self._encoders:
+                return await asyncio.to_thread(work)
+        finally:
+            watching.cancel()
+            # the server may end first
+            stop.set()
 
     def close(self) -> None:
         """Stop watching folders and cancel all runs."""

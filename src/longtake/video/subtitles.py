@@ -77,6 +77,10 @@ SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 # HTML tags and ASS overrides; a match ends at the next bracket, so that stray ones stay cheap
 _TAGS = re.compile(r"<[^<>]{0,1000}>|\{[^{}]*\}")
 _EMPTY_LINES = re.compile(r"\n{3,}")
+LONGEST = 1000
+"""Letters of a line; a longer cue becomes several."""
+# at a space where there is one
+_PIECES = re.compile(rf".{{1,{LONGEST}}}(?:\s|$)|.{{{LONGEST}}}")
 _BREAKS = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
@@ -279,6 +283,7 @@ def _tidy(raw: Iterable[tuple[float, float, str]], begin: float = 0.0) -> list[L
         start, end = raw_start - begin, raw_end - begin
         for text in texts:
             plain = " ".join(_TAGS.sub("", text).split())
-            if plain and end >= 0:
-                lines.append(Line(Segment(max(0.0, start), max(start, end, 0.0)), plain))
+            if end >= 0:
+                segment = Segment(max(0.0, start), max(start, end, 0.0))
+                lines += [Line(segment, piece.strip()) for piece in _PIECES.findall(plain)]
     return sorted(lines, key=lambda line: line.segment)

@@ -27,6 +27,7 @@ def ended():
         return collect(pool, *ways, *good)
 
 
+@pytest.mark.processes
 def test_every_value_arrives(ended):
     values, _ = ended
     for number in range(3):
@@ -47,6 +48,7 @@ def test_our_errors_keep_their_words_and_exit_code(ended):
     assert ended[1]["stumble"].failure.message == "ZeroDivisionError: none left"
 
 
+@pytest.mark.processes
 def test_leaving_ends_workers_in_mid_task(tmp_path):
     log = tmp_path / "log"
     with Processes(1) as engine, WorkerPool(engine) as pool:

@@ -73,6 +73,13 @@ def test_a_language_is_named_only_if_its_words_stand_out(text, language):
     assert lexical.language_of(text) == language
 
 
+def test_the_language_of_a_long_text_is_known_from_its_beginning(monkeypatch):
+    asked = []
+    monkeypatch.setattr("wordfreq.zipf_frequency", lambda *word: asked.append(word) or 1.0)
+    lexical.language_of("el perro corre por la calle " * 10_000)
+    assert 0 < len(asked) < 10_000
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [

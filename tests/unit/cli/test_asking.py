@@ -268,3 +268,12 @@ def test_methods_that_are_compared_pay_for_themselves(run, film):
             "compare", film, "What is paid?", *OPTIONS, "--method", "videoagent", "--json"
         )
         assert json.loads(out)["results"][0]["usage"]["calls"] == 7
+
+
+def test_a_time_limit_covers_everything_but_printing(run, film, monkeypatch):
+    looked_up = []
+    monkeypatch.setattr("longtake.cli.answers.say_languages", lambda *_: looked_up.append(1))
+    for limit, times in ((("--max-seconds", "60"), 0), ((), 1)):
+        code, _, err = run("ask", film, "Which colour?", *OPTIONS, *limit)
+        assert code == 0, err
+        assert len(looked_up) == times

@@ -401,6 +401,7 @@ def test_control_characters_are_shown_not_obeyed(run, tmp_path, film):
     assert visible("ok\u202e\x07\nnext") == "ok\\u202e\\x07\nnext"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("arguments", [["methods"], ["methods", "--json"], ["--help"]])
 def test_a_reader_that_goes_away_is_no_error(arguments):
     reader, writer = os.pipe()
@@ -415,6 +416,7 @@ def test_a_reader_that_goes_away_is_no_error(arguments):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere file names are text")
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_names_that_are_no_text_are_printed_all_the_same(film, tmp_path, form):

@@ -244,6 +244,7 @@ def test_an_address_is_downloaded_only_on_request_and_once(run, film, monkeypatc
     assert (code, "--offline forbids" in err) == (2, True)
 
 
+@pytest.mark.processes
 def test_completion(run, monkeypatch):
     code, out, _ = run("setup", "--completion", "bash")
     assert (code, "_LONGTAKE_COMPLETE" in out) == (0, True)

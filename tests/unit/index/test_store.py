@@ -188,6 +188,7 @@ def test_clearing_a_film_removes_everything_and_nothing_else(store, tmp_path):
     assert store.clear("a") == 0
 
 
+@pytest.mark.processes
 def test_a_film_in_work_is_neither_cleared_nor_evicted(store, tmp_path):
     filled(store, "f", 1000, tmp_path / "f.mp4")
     context = multiprocessing.get_context("spawn")
@@ -227,6 +228,7 @@ def test_a_layer_is_made_once_and_may_be_made_from_another(store, tmp_path):
     assert made == ["second", "first"]
 
 
+@pytest.mark.processes
 def test_who_waits_for_another_process_says_so_and_finds_its_work(store, tmp_path):
     path = tmp_path / "f.mp4"
     folder = filled(store, "f", 10, path)

@@ -49,6 +49,7 @@ def test_coverage_grows_and_joins(text):
     assert not text.has(LayerKey("unknown", 1))
 
 
+@pytest.mark.processes
 def test_processes_write_side_by_side(tmp_path):
     path = tmp_path / "text.db"
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:

@@ -240,3 +240,16 @@ def test_a_film_that_appears_while_others_are_added_is_added_next(library, tmp_p
 
     watch(library, [folder], adding, on_round=rounds.append, sleep=lambda _: None, rounds=3)
     assert [len(report.surveyed) for report in rounds] == [0, 1]
+
+
+def test_what_is_no_film_is_named_and_the_rest_is_added(library, tmp_path, film_folder):
+    folder = tmp_path / "films"
+    film(folder, "one.mp4", film_folder, "a rare walrus", "waves")
+    os.mkfifo(folder / "pipe.mp4")
+    (folder / "itself.mp4").symlink_to("itself.mp4")
+    odd = os.fsdecode(b"odd\xff.mp4")
+    shutil.copy(folder / "one.mp4", folder / odd)
+    report = add(library, folder)
+    assert states(report) == {"one.mp4": "new"}
+    assert sorted(path.name for path, _ in report.failed) == ["itself.mp4", odd, "pipe.mp4"]
+    assert [why for _, why in report.failed if "UTF-8" in why]

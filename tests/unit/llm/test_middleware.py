@@ -15,7 +15,17 @@ from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ModelError
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.budget import Ledger
-from longtake.llm.chat import Card, Image, Options, Price, Reply, Unavailable, request_hash, say
+from longtake.llm.chat import (
+    Card,
+    Image,
+    Options,
+    Price,
+    Reply,
+    Unavailable,
+    estimate_messages,
+    request_hash,
+    say,
+)
 from longtake.llm.middleware import (
     FILE,
     Budgeted,
@@ -168,6 +178,7 @@ def test_a_broken_cache_costs_a_call_and_says_so(tmp_path: Path) -> None:
     assert heard.notes("cache_failed")
 
 
+@pytest.mark.processes
 def test_two_processes_write_one_cache(tmp_path: Path) -> None:
     fork = multiprocessing.get_context("spawn")
     workers = [fork.Process(target=fill_reply_cache, args=(tmp_path, start)) for start in (0, 20)]
@@ -305,3 +316,26 @@ def test_calls_side_by_side_do_not_spend_the_same_tokens_twice() -> None:
     assert chat.ledger.spent == Usage(calls=4, tokens_in=40, tokens_out=40)
     asked = chat.inner.asked  # type: ignore[attr-defined]
     assert [options.max_tokens for _, options in asked] == [900] * 4
+
+
+def test_a_limit_holds_although_prompts_are_longer_than_estimated() -> None:
+    def longer(messages: object, options: Options) -> Reply:
+        return Reply("ok", usage=Usage(1, estimate_messages(HELLO) + 50, 0, options.max_tokens))
+
+    chat = budgeted(BudgetSettings(tokens=1000), longer)
+    chat.complete(HELLO, Options(max_tokens=300))
+    chat.complete(HELLO, Options(max_tokens=300))
+    # what is left
+    chat.complete(HELLO, Options(max_tokens=300))
+    with pytest.raises(BudgetSpent, match="tokens"):
+        chat.complete(HELLO, Options(max_tokens=300))
+    assert 600 < chat.ledger.spent.tokens_in + chat.ledger.spent.tokens_out <= 1000
+
+
+def test_another_try_must_fit_into_the_limit_as_a_whole() -> None:
+    useless = Unavailable("m", "no message", used=Usage(1, 20, 0, 500))
+    ledger = Ledger(BudgetSettings(tokens=1000), clock=TurnedClock())
+    chat = Budgeted(Retrying(ScriptedChat([useless] * 3), clock=TurnedClock()), ledger)  # type: ignore[arg-type]
+    with pytest.raises(BudgetSpent, match=r"tokens \(520 of 1000; the last failed: no message"):
+        chat.complete(HELLO, Options(max_tokens=500))
+    assert ledger.spent.calls == 1

@@ -327,6 +327,21 @@ def test_a_reply_that_says_something_was_written_in_tokens(completion):
     assert used.tokens_out > 0
 
 
+def test_usage_has_a_lower_bound_from_what_was_sent_and_received():
+    spoken = "the quick brown fox jumps over the lazy dog " * 1000
+    messages = [say("user", spoken)]
+    choice = {"message": {"content": spoken}, "finish_reason": "stop"}
+    few = {"prompt_tokens": 1, "completion_tokens": 1}
+    used = read_reply(CARD, {"choices": [choice], "usage": few}, messages, 0.1).usage
+    # 9,000 words
+    assert 7_000 < used.tokens_in < 9_000
+    assert used.tokens_out == used.tokens_in
+    assert used.cost == pytest.approx((used.tokens_in + 2 * used.tokens_out) / 1e6)
+    honest = {"prompt_tokens": 9_000, "completion_tokens": 9_000}
+    used = read_reply(CARD, {"choices": [choice], "usage": honest}, messages, 0.1).usage
+    assert used.tokens_in == used.tokens_out == 9_000
+
+
 def test_no_more_is_cached_than_was_sent():
     for reported, cached in ((500, 10), (-500, 0)):
         details = {"prompt_tokens_details": {"cached_tokens": reported}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import wave
 from dataclasses import replace
@@ -243,3 +244,15 @@ def test_a_speaker_is_called_by_another_name(options, connect):
     assert shown == [("Anna", "We begin."), ("Dr Lee", "Yes.")]
     for wrong in ({"speaker": "Ben", "name": "X"}, {"speaker": "Anna", "name": " : "}):
         assert client.post(address, json=wrong).status_code == 422
+
+
+def test_only_plain_files_are_listed(options, connect):
+    folder = options.films[0]
+    os.mkfifo(folder / "pipe.mp4")
+    (folder / "itself.mp4").symlink_to("itself.mp4")
+    (folder / "folder.mp4").mkdir()
+    client = connect(options)
+    assert [film["name"] for film in client.get("/api/v1/films").json()] == ["plain.mp4"]
+    assert (
+        client.post("/api/v1/films", json={"path": str(folder / "itself.mp4")}).status_code == 404
+    )

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import io
+import socket
+import threading
+from contextlib import ExitStack
 
 import av
+import httpx
 import numpy as np
 import pytest
 from films import FILMS, Recipe, read_number, x264
 from PIL import Image
+from support.patience import PATIENCE
 
+from longtake._util.cancellation import stopping
 from longtake.index.film import Film
+from longtake.server import state
+from longtake.server.app import build, serving
+from longtake.server.films import ServedFilms
 from longtake.server.routes.media import Plan, Playback, PlaybackStreams, plan
+from longtake.server.state import CLIPS_AT_ONCE
 from longtake.types import Line, Segment
 from longtake.video.video import Video
 
@@ -122,3 +132,35 @@ def test_text_on_screen_that_was_misread_is_marked(client, film, monkeypatch):
     monkeypatch.setattr(Film, "known_lines", lambda _: ([], lines))
     shown = client.get(f"/api/v1/films/{film}/timeline").json()["onscreen"]
     assert [(each["text"], each["clear"]) for each in shown] == [(read[0], True), (read[1], False)]
+
+
+def test_few_clips_are_made_at_once_and_each_ends_when_its_client_leaves(
+    options, keys, monkeypatch
+):
+    begun, ended = threading.Semaphore(0), threading.Semaphore(0)
+
+    def endless(parts):
+        begun.release()
+        try:
+            stopping.get().wait(PATIENCE)
+        finally:
+            ended.release()
+
+    monkeypatch.setattr(state, "clip_bytes", endless)
+    film = ServedFilms(options).films()[0].id
+    with ExitStack() as stack:
+        url = httpx.URL(stack.enter_context(serving(build(options, keys))))
+        clients = []
+        for _ in range(2 * CLIPS_AT_ONCE):
+            client = socket.create_connection((url.host, url.port))
+            clients.append(stack.enter_context(client))
+            client.sendall(
+                f"GET /api/v1/films/{film}/clip?start=0&end=1 HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+            )
+        for _ in range(CLIPS_AT_ONCE):
+            assert begun.acquire(timeout=PATIENCE)
+        assert not begun.acquire(timeout=0.2)
+        for client in clients:
+            client.close()
+        for _ in range(CLIPS_AT_ONCE):
+            assert ended.acquire(timeout=PATIENCE)

@@ -293,6 +293,7 @@ def film(tmp_path):
     return Recipe("film.mp4", x264(gop=10), count=600).make(tmp_path)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("seed", range(3))
 def test_overwriting_a_film_that_is_read_is_an_error_and_not_a_crash(film, seed):
     line = [sys.executable, "-c", OVERWRITE, str(film), str(seed)]

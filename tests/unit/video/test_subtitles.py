@@ -175,3 +175,14 @@ def test_a_sidecar_that_links_to_another_folder_is_not_read(tmp_path):
     (films / "film.srt").unlink()
     (films / "film.srt").symlink_to(elsewhere / "film.srt")
     assert sidecar(film) == films / "film.srt"
+
+
+def test_a_long_cue_becomes_several_lines(tmp_path):
+    words = " ".join(f"word{number}" for number in range(1000))
+    file = tmp_path / "film.srt"
+    file.write_text(f"1\n00:00:01,000 --> 00:00:02,500\n{words} {'x' * 2500}\n")
+    lines = read_subtitles(file)
+    assert {line.segment for line in lines} == {Segment(1.0, 2.5)}
+    assert max(len(line.text) for line in lines) <= 1000
+    assert " ".join(line.text for line in lines[:-3]) == words
+    assert "".join(line.text for line in lines[-3:]) == "x" * 2500

@@ -12,6 +12,7 @@ Streams begin at zero; ``X-Start`` is the time of the film at that moment.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
@@ -35,15 +36,7 @@ from longtake.server.films import frame_at, jpeg
 from longtake.server.state import StateParam
 from longtake.types import Line, Segment
 from longtake.video.audio import RATE, Sound, listen
-from longtake.video.clip import (
-    LONGEST_CLIP,
-    Encoding,
-    add_picture,
-    add_sound,
-    clip_bytes,
-    even,
-    sound_frame,
-)
+from longtake.video.clip import LONGEST_CLIP, Encoding, add_picture, add_sound, even, sound_frame
 from longtake.video.container import open_container, packets_of, readable_packets, video_stream
 from longtake.video.packets import UNKNOWN
 from longtake.video.subtitles import srt, vtt
@@ -218,16 +211,17 @@ def stream(
 
 
 @router.get("/films/{film}/clip")
-def clip(film: str, state: StateParam, start: Seconds, end: Seconds) -> Response:
+async def clip(
+    film: str, state: StateParam, request: Request, start: Seconds, end: Seconds
+) -> Response:
     """A stretch of a film as MP4, cut at the frame."""
-    opened = state.catalog.open(film)
+    opened = await asyncio.to_thread(state.catalog.open, film)
     # bounded before anything is decoded
     if not start < end or start >= opened.duration or end - start > LONGEST_CLIP:
         raise HTTPException(422, f"a clip is up to {LONGEST_CLIP:g} s long and inside the film")
     name = f"clip-{start:.2f}-{end:.2f}.mp4"
     headers = {"Content-Disposition": f'inline; filename="{name}"'}
-    # encoded in memory: at most ten minutes
-    content = clip_bytes([(opened.video, Segment(start, end))])
+    content = await state.encode([(opened.video, Segment(start, end))], request)
     return Response(content, media_type="video/mp4", headers=headers)
 
 

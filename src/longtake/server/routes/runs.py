@@ -38,7 +38,7 @@ from longtake.server.runs import ServerRun
 from longtake.server.state import ServerState, StateParam
 from longtake.tracing import trace
 from longtake.types import Segment
-from longtake.video.clip import LONGEST_CLIP, clip_bytes
+from longtake.video.clip import LONGEST_CLIP
 from longtake.video.video import Video
 
 _ADDRESS = re.compile(r"/api/v1/runs/([^/]+)/events")
@@ -312,16 +312,30 @@ def _with_pictures(state: ServerState, run: str) -> Iterator[bytes]:
             yield trace.encode_picture(digest, picture.read_bytes())
 
 
+def _answered(state: ServerState, run: str) -> RunRecord:
+    record = state.record(run)
+    if record.kind in ("index", "pull"):
+        raise HTTPException(404, "only answers are exported")
+    return record
+
+
+@router.get("/runs/{run}/export.mp4")
+async def export_reel(run: str, state: StateParam, request: Request) -> Response:
+    """The citations of an answer, joined as one film."""
+    record = await asyncio.to_thread(_answered, state, run)
+    parts = await asyncio.to_thread(_reel, state, record)
+    content = await state.encode(parts, request)
+    return _attached(content, "video/mp4", f"reel-{record.id}.mp4")
+
+
 @router.get("/runs/{run}/export.{ending}")
 def export_answer(run: str, ending: str, state: StateParam, request: Request) -> Response:
     """An answer as a file.
 
-    As self-contained HTML or Markdown with links to times; or only its citations, as subtitles, as
-    an edit list (EDL, OpenTimelineIO) or joined as one film.
+    As self-contained HTML or Markdown with links to times; or only its citations, as subtitles or
+    as an edit list (EDL, OpenTimelineIO).
     """
-    record = state.record(run)
-    if record.kind in ("index", "pull"):
-        raise HTTPException(404, "only answers are exported")
+    record = _answered(state, run)
     rendered, home = _rendered(record), str(request.base_url).rstrip("/")
 
     def link(place: int, time: float) -> str:
@@ -342,9 +356,6 @@ def export_answer(run: str, ending: str, state: StateParam, request: Request) ->
         # for several films, a common rate
         fps = 0.0 if record.sources else state.catalog.open(record.ask.film).video.info.fps
         text, kind = EDITED[ending](rendered, fps or 25.0), "text/plain"
-    elif ending == "mp4":
-        content = clip_bytes(_reel(state, record))
-        return _attached(content, "video/mp4", f"reel-{record.id}.mp4")
     else:
         raise HTTPException(404, f"only .html, .md, .mp4, .{', .'.join(EDITED)}")
     return _attached(text, f"{kind}; charset=utf-8", f"answer-{record.id}.{ending}")

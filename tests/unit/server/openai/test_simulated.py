@@ -169,6 +169,7 @@ def lab_serve(*arguments):
             process.terminate()
 
 
+@pytest.mark.processes
 def test_the_command_serves_a_world_without_its_questions(tmp_path):
     (tmp_path / "script.json").write_text(WORLD.script.to_json())
     with lab_serve("--world", str(tmp_path), "--model", "acuity=1,hallucination=0") as out:
@@ -179,6 +180,7 @@ def test_the_command_serves_a_world_without_its_questions(tmp_path):
         assert answered(client(address, name), question, frames) == (True, 3)
 
 
+@pytest.mark.processes
 def test_the_command_says_where_it_serves_as_json():
     with lab_serve("--model", "acuity=1", "--json") as out:
         served = json.loads("".join(out.readline() for _ in range(5)))
