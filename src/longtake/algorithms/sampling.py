@@ -29,6 +29,17 @@ def uniform(count: int, n: int) -> NDArray[np.int64]:
     return np.linspace(0, count - 1, n).astype(np.int64)
 
 
+def starts(count: int, n: int) -> NDArray[np.int64]:
+    """Return the first index of each of ``n`` equal stretches of ``count`` items, or all.
+
+    ::
+
+        starts(9, 3)    x . . x . . x . .      never the last item
+    """
+    n = max(0, min(n, count))
+    return np.arange(n, dtype=np.int64) * count // max(1, n)
+
+
 def one_per_bin(count: int, n: int, chance: Random) -> NDArray[np.int64]:
     """Draw one index below ``count`` from each of ``n`` equal bins, ascending; or return all."""
     if n <= 0 or count <= 0:
