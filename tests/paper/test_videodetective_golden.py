@@ -18,7 +18,7 @@ from longtake.methods.videodetective import scores as score
 from longtake.methods.videodetective.method import VideoDetective
 from longtake.methods.videodetective.plan import Facet, SearchPlan, event_cosines, keyword_cosines
 from longtake.methods.videodetective.scenes import Belief, Observer, SceneGraph, SceneText
-from longtake.methods.videodetective.search import Search
+from longtake.methods.videodetective.search import SceneSearch
 from longtake.types import Question, Segment
 
 RELEASED = configure(VideoDetective, {"preset": "released"})
@@ -138,7 +138,7 @@ def search_of(given):
     count = len(nodes)
     graph = graph_of(nodes, np.zeros((count, count)))
     belief = Belief(graph, np.zeros(count), RELEASED.graph)
-    return Search(
+    return SceneSearch(
         footage,
         Question("What?", tuple(given["keywords"])),
         graph,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,12 +41,26 @@ def starts(count: int, n: int) -> NDArray[np.int64]:
     return np.arange(n, dtype=np.int64) * count // max(1, n)
 
 
-def one_per_bin(count: int, n: int, chance: Random) -> NDArray[np.int64]:
-    """Draw one index below ``count`` from each of ``n`` equal bins, ascending; or return all."""
+Bins: TypeAlias = Literal["equal", "rest_last"]
+
+
+def bins(count: int, n: int, kind: Bins = "equal") -> list[NDArray[np.int64]]:
+    """Divide ``count`` items into ``n`` bins, or one per item.
+
+    The rest of the division is spread over the first bins, or all goes into the last one.
+    """
+    n = max(1, min(n, count))
+    if kind == "equal":
+        return np.array_split(np.arange(count), n)
+    return np.split(np.arange(count), np.arange(1, n) * (count // n))
+
+
+def one_per_bin(count: int, n: int, chance: Random, kind: Bins = "equal") -> NDArray[np.int64]:
+    """Draw one index below ``count`` from each of ``n`` bins, ascending; or return all."""
     if n <= 0 or count <= 0:
         return np.zeros(0, dtype=np.int64)
-    bins = np.array_split(np.arange(count), min(n, count))
-    return np.array([chance.choice(part.tolist()) for part in bins], dtype=np.int64)
+    drawn = [chance.choice(part.tolist()) for part in bins(count, n, kind)]
+    return np.array(drawn, dtype=np.int64)
 
 
 def shares(logits: Sequence[float], rho: float | None = None) -> NDArray[np.float64]:

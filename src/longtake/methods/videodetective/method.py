@@ -74,7 +74,7 @@ from longtake.methods.videodetective.scenes import (
     SceneGraph,
     build_graph,
 )
-from longtake.methods.videodetective.search import Search
+from longtake.methods.videodetective.search import SceneSearch
 from longtake.prompts import Plain, phrase
 from longtake.tracing.events import note, step
 from longtake.types import Answer, Line, Question
@@ -188,7 +188,7 @@ class VideoDetective:
     max_facets: int = 5
     """Most facets of an open-ended question besides the question itself (ours)."""
     temporal_scope: bool = True
-    """Search only where the question says: "in the first five minutes", "at the end"."""
+    """SceneSearch only where the question says: "in the first five minutes", "at the end"."""
     package_texts: Literal["best", "all"] = "best"
     """Include the most relevant text of each scene, as in eq. 14, or all of them (ours)."""
     option_packs: bool = True
@@ -224,7 +224,9 @@ class VideoDetective:
                 search.by_facets(refinement=self.refinement)
         return self.conclude(search, run)  # 26
 
-    def prepare(self, footage: Footage, question: Question, scenes: SceneGraph, run: Run) -> Search:
+    def prepare(
+        self, footage: Footage, question: Question, scenes: SceneGraph, run: Run
+    ) -> SceneSearch:
         """Lines 3 to 6: timeline and facets, asked for in parallel, and the prior scores."""
         vlm_tokens = most_tokens(run["vlm"], self.vlm_tokens)
         released = self.events == "released"
@@ -255,12 +257,12 @@ class VideoDetective:
         if self.printed_prior:
             prior = anchors.max(axis=0)
 
-        def propose(search: Search) -> None:
+        def propose(search: SceneSearch) -> None:
             best = leading(search)
             if best is not None:
                 run.propose(best)
 
-        return Search(
+        return SceneSearch(
             footage,
             question,
             scenes,
@@ -275,7 +277,7 @@ class VideoDetective:
             propose,
         )
 
-    def conclude(self, search: Search, run: Run) -> Answer:
+    def conclude(self, search: SceneSearch, run: Run) -> Answer:
         """Line 26: scenes, their frames and texts, and the final call."""
         question = search.question
         selected = self.selected(search)
@@ -307,7 +309,7 @@ class VideoDetective:
         evidence = () if answer.abstained else cited(packages, look, search.footage)
         return answer.as_answer(evidence=evidence)
 
-    def selected(self, search: Search) -> list[int]:
+    def selected(self, search: SceneSearch) -> list[int]:
         """The scenes of the final call: by Graph-NMS, after those that are sure of a place."""
         belief, weights = search.belief.field, search.scenes.weights
         if self.order == "facets":
@@ -325,7 +327,7 @@ class VideoDetective:
         )
         return sure + [node for node in more if node not in sure][:room]
 
-    def final_look(self, search: Search, nodes: Sequence[int]) -> Look:
+    def final_look(self, search: SceneSearch, nodes: Sequence[int]) -> Look:
         """The frames of the final call; without scenes, evenly spaced."""
         rows, question = search.scenes.rows, search.question
         released = self.picking.rule == "released"
@@ -338,7 +340,7 @@ class VideoDetective:
             picked = sampling.uniform(len(rows), self.frames).tolist()
         return look_at(search.footage, rows[picked].tolist())
 
-    def most_believed(self, search: Search, nodes: Sequence[int], uniform: int) -> list[int]:
+    def most_believed(self, search: SceneSearch, nodes: Sequence[int], uniform: int) -> list[int]:
         """``frames`` moments, those of the scenes of highest belief first."""
         scenes, belief = search.scenes, search.belief.field
         # relevance is relative to the highest belief; without any, nothing is divided by zero
@@ -349,7 +351,7 @@ class VideoDetective:
         best = [scenes.spans[node] for node in by_belief]
         return self.picking(scenes.vectors, best, relevance, count=self.frames, uniform=uniform)
 
-    def most_relevant(self, search: Search, nodes: Sequence[int], uniform: int) -> list[int]:
+    def most_relevant(self, search: SceneSearch, nodes: Sequence[int], uniform: int) -> list[int]:
         """At most ``frames`` moments; a frame is as relevant as it is close to a keyword."""
         scenes, footage, question = search.scenes, search.footage, search.question
         keyword = keyword_cosines(footage, scenes.vectors, search.plan).max(axis=0)
@@ -373,7 +375,7 @@ class VideoDetective:
         room = max(0, self.frames - 8 - self.min_uniform)
         return min(self.frames, self.min_uniform + min(extra, room))
 
-    def distrust(self, search: Search) -> str | None:
+    def distrust(self, search: SceneSearch) -> str | None:
         """Why the observed scores cannot single out scenes; ``None`` if they can."""
         return scores.distrust(
             [observation.score for observation in search.seen.values()],

@@ -9,7 +9,7 @@ from longtake.algorithms.question_kinds import negated
 from longtake.footage.look import Look
 from longtake.footage.protocol import Footage
 from longtake.methods.videodetective.scenes import SceneText
-from longtake.methods.videodetective.search import Search
+from longtake.methods.videodetective.search import SceneSearch
 from longtake.prompts import Plain, phrase
 from longtake.types import Answer, Evidence, Segment
 
@@ -30,7 +30,7 @@ class Package:
     others: tuple[SceneText, ...] = ()
 
 
-def packed(state: Search, nodes: Sequence[int]) -> list[Package]:
+def packed(state: SceneSearch, nodes: Sequence[int]) -> list[Package]:
     """The scenes that have a text, in time order; the others are shown as frames alone."""
     packages = []
     for node in sorted(nodes):
@@ -51,7 +51,7 @@ def notes_on(packages: Sequence[Package], *, every: bool = False) -> list[str]:
     return lines
 
 
-def notes_by_option(state: Search, nodes: Sequence[int]) -> list[str]:
+def notes_by_option(state: SceneSearch, nodes: Sequence[int]) -> list[str]:
     """For each option, the text that fits it best, or that nothing was observed for it."""
     lines = []
     for facet, parts in enumerate(state.plan.facets):
@@ -94,7 +94,7 @@ def cited(packages: Sequence[Package], look: Look, footage: Footage) -> list[Evi
     return evidence
 
 
-def leading(state: Search) -> Answer | None:
+def leading(state: SceneSearch) -> Answer | None:
     """The option with the most evidence so far, or the least for "which is not" questions."""
     support = {}
     for facet, parts in enumerate(state.plan.facets):

@@ -22,7 +22,7 @@ QUESTION = 0
 
 
 @dataclass
-class Search:
+class SceneSearch:
     """A search in progress."""
 
     footage: Footage
@@ -41,7 +41,7 @@ class Search:
     """B: the most observations."""
     retry_below: float
     """An anchor with a lower score is followed by its facet's next best scene."""
-    propose: Callable[[Search], None]
+    propose: Callable[[SceneSearch], None]
     """Called after each observation."""
     seen: dict[int, Observation] = field(default_factory=dict)
     """Observations by scene, in their order."""
