@@ -12,16 +12,8 @@ from support.talking import TalkingFootage, Team
 
 from longtake.agents.run import Agent, Run
 from longtake.algorithms import changepoint, novelty, sampling
-from longtake.algorithms.partition import (
-    BASE_WEIGHTS,
-    LONG_RUN,
-    PAPER,
-    EventCut,
-    EventPartition,
-    Samples,
-    cues_of,
-    suppress,
-)
+from longtake.algorithms.partition import LONG_RUN, PAPER, EventCut, EventPartition, suppress
+from longtake.algorithms.partition_numbers import CUES, Samples
 from longtake.errors import ConfigError
 from longtake.footage.plain import from_features
 from longtake.llm.backends.scripted import ScriptedChat
@@ -31,6 +23,9 @@ from longtake.methods.base import configure
 from longtake.runner.session import solve
 from longtake.tracing.events import ScoresSet
 from longtake.types import Question, Segment
+
+RULE = EventPartition()
+BASE_WEIGHTS = dict(zip(CUES, RULE.cue_weights, strict=True))
 
 # ---- Algorithm 1, lines 10 to 19: frames for blocks
 
@@ -275,8 +270,42 @@ def test_released_ranks_and_cuts_as_the_authors_code_does():
     released = configure(A4VL, {"preset": "released"})
     assert (released.rho, released.gate, released.reason_first) == (0.8, True, False)
     events = released.events
-    assert (events.nms, events.strength) == ("time", "gamma")
-    assert (events.kts_penalty, events.kts_factor) == ("whole", 1.3)
+    assert (events.rules, events.kts_factor, events.ssm_kernel) == ("released", 1.3, 8)
+
+
+class Head:
+    """A trained head: how many frames a clip has, and its closeness to the text."""
+
+    key = "head"
+
+    def __init__(self, **thresholds: float) -> None:
+        self.thresholds = thresholds
+
+    def scores(self, frames: Any, texts: Any) -> Any:
+        return np.array([len(frames) / 100 + float(frames.mean(axis=0) @ text) for text in texts])
+
+
+def test_a_trained_head_compares_clues_with_blocks_and_states_its_own_rho():
+    footage = TalkingFootage([("cat", 40), ("dog", 40)])
+    footage.encoder.thresholds = {"block_logit": 3.5}
+    footage.retriever = Head(block_logit=7.0)
+    rows = [np.arange(40), np.arange(40, 80)]
+    clip = footage.embeddings()[rows[1][np.linspace(0, 39, 16).astype(int)]]
+    cosine = 0.16 + float(clip.mean(axis=0) @ footage.encode(["dog"])[0])
+    assert A4VL().similarity(footage, rows, "dog")[1] == pytest.approx(20 * cosine)
+    assert A4VL().threshold(footage) == 7.0
+    footage.retriever = Head()
+    assert A4VL().threshold(footage) is None  # the encoder's value is on another scale
+
+
+def test_released_reasons_come_from_other_frames_of_the_whole_film():
+    team = Team({"ann": ["A"]}, {})
+    fields = {"preset": "released", "gate": False, "reason_first": True}
+    play(team, method=configure(A4VL, fields))
+    (answer,), (reason,) = team.times("a4vl/answer"), team.times("a4vl/reason")
+    assert answer != reason
+    # bins of nine moments, the last one has fifteen
+    assert [int(time // 9) for time in reason[:15]] == list(range(15))
 
 
 @pytest.mark.parametrize("gate", [False, True])
@@ -335,7 +364,9 @@ def test_colour_novelty_weighs_the_channels():
     first = np.stack([same, same, same])
     second = np.stack([other, same, (same + other) / 2])
     expected = 0.55 * 1 + 0.35 * 0 + 0.10 * (1 - 1 / math.sqrt(2))
-    assert novelty.colour_novelty(np.stack([first, second])) == pytest.approx([expected])
+    assert novelty.colour_novelty(np.stack([first, second]), RULE.channel_weights) == pytest.approx(
+        [expected]
+    )
 
 
 def test_sharpness_and_motion_novelty_are_absolute_steps():
@@ -347,7 +378,7 @@ def test_embedding_novelty_is_half_previous_half_average():
     e = np.array([[2.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
     # averages of raw rows before each: (2,0), (2,0), then 0.9·(2,0) + 0.1·(0,1) = (1.8, 0.1)
     to_average = 1 - 0.1 / math.hypot(1.8, 0.1)
-    assert novelty.embedding_novelty(e) == pytest.approx([0.0, 1.0, (0 + to_average) / 2])
+    assert novelty.embedding_novelty(e, 0.9) == pytest.approx([0.0, 1.0, (0 + to_average) / 2])
 
 
 # ---- robust z, smoothing, fusion
@@ -373,9 +404,9 @@ def test_the_moving_average_is_truncated_at_the_ends():
 def test_smoothing_comes_before_clipping():
     x = np.arange(11.0)
     x[5] = 1000.0
-    z = novelty.moving_average(novelty.robust_z(x))
-    assert novelty.normalised(x) == pytest.approx(np.clip(z, -4, 4))
-    assert novelty.normalised(x)[5] == 4  # clipped first, the spike would be 4/5 of that
+    z = novelty.moving_average(novelty.robust_z(x), 5)
+    assert novelty.normalised(x, 5, 4.0) == pytest.approx(np.clip(z, -4, 4))
+    assert novelty.normalised(x, 5, 4.0)[5] == 4  # clipped first, the spike would be 4/5 of that
 
 
 def test_fusion_weights_are_base_times_deviation():
@@ -386,8 +417,8 @@ def test_fusion_weights_are_base_times_deviation():
     weights = novelty.fusion_weights(cues, BASE_WEIGHTS)
     assert weights == pytest.approx({name: value / total for name, value in expected.items()})
     # one window covers both points: the mean of −x and x
-    assert novelty.fuse(cues, BASE_WEIGHTS) == pytest.approx([0, 0])
-    one = novelty.fuse(cues, BASE_WEIGHTS, window=1)
+    assert novelty.fuse(cues, BASE_WEIGHTS, 5) == pytest.approx([0, 0])
+    one = novelty.fuse(cues, BASE_WEIGHTS, 1)
     assert one[1] == pytest.approx((0.2 * 1 + 0.6 * 2 + 1.05 * 3) / total)
 
 
@@ -492,8 +523,8 @@ def test_a_bare_penalty_of_1_4_cannot_cut(seed):
     assert similarity.min() > 0.2
     assert changepoint.kts(similarity, lambda _: 1.4, 4) == []
     samples = Samples(np.arange(60.0), rows)
-    printed = EventPartition(**PAPER)(samples, 60.0)
-    assert all("kts" not in cut.heads for cut in printed.cuts)
+    bare = EventPartition(**{**PAPER, "kts_penalty": "constant"})
+    assert all("kts" not in cut.heads for cut in bare(samples, 60.0).cuts)
     ours = EventPartition(max_blocks=15)(samples, 60.0)
     assert any("kts" in cut.heads for cut in ours.cuts)
 
@@ -528,7 +559,7 @@ def test_strength_as_printed_is_the_step_of_the_fused_signal():
     rule = EventPartition(**PAPER)
     samples = Samples(np.arange(60.0), np.repeat(np.eye(2), [30, 30], axis=0))
     found = rule(samples, 60.0)
-    fused = novelty.rounded(novelty.fuse(cues_of(samples), BASE_WEIGHTS))
+    fused = novelty.rounded(novelty.fuse(rule.cues(samples), BASE_WEIGHTS, 5))
     centres, pooled = novelty.pool(novelty.midpoints(samples.times), fused, 1.0)
     window = changepoint.bins_of(rule.shortest(60.0), 1.0)
     assert found.cuts

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from support.detecting import FACETS, FILM, QUESTION, Detectives, SceneFootage, looks, play, scores
 from support.talking import TalkingFootage
 
-from longtake.algorithms import lexical, sampling, scene_graph
-from longtake.algorithms.scene_graph import FrameRule
+from longtake.algorithms import lexical, sampling, scene_graph, segmentation
 from longtake.errors import ConfigError
 from longtake.lab.model import LabChat
 from longtake.lab.profile import parse
 from longtake.methods.base import configure
 from longtake.methods.videodetective import method as videodetective
+from longtake.methods.videodetective import scores as score
+from longtake.methods.videodetective.frames import FrameRule
 from longtake.methods.videodetective.method import VideoDetective, most_tokens
 from longtake.methods.videodetective.plan import described
 from longtake.methods.videodetective.scenes import GraphRule, Observation, ObserveRule, SceneText
@@ -375,14 +376,14 @@ def test_equation_12_the_limit_is_where_the_cost_is_least():
 def test_equation_5_as_printed_and_with_both_parts_on_one_scale():
     keyword = np.array([[0.2, -0.1, 0.05], [0.0, 0.3, 0.1]])
     event = np.array([[0.5, 0.9, 0.7], [0.4, 0.4, 0.4]])
-    assert scene_graph.prior(keyword, event, printed=True) == pytest.approx(
+    assert score.prior(keyword, event, printed=True) == pytest.approx(
         np.array([[0.35, 0.4, 0.375], [0.2, 0.35, 0.25]])
     )
-    # −0.1 counts as 0; 0.5, 0.9, 0.7 are 0, 1, 0.5; equal cosines say nothing
-    assert scene_graph.prior(keyword, event) == pytest.approx(
-        np.array([[0.1, 0.5, 0.275], [0.0, 0.15, 0.05]])
+    # −0.1 counts as 0; 0.5, 0.9, 0.7 are 0, 1, 0.5; equal cosines stay
+    assert score.prior(keyword, event) == pytest.approx(
+        np.array([[0.1, 0.5, 0.275], [0.2, 0.35, 0.25]])
     )
-    assert scene_graph.prior(keyword, event, weight=1.0)[1] == pytest.approx([0.0, 0.3, 0.1])
+    assert score.prior(keyword, event, weight=1.0)[1] == pytest.approx([0.0, 0.3, 0.1])
 
 
 def test_equation_6_the_unvisited_neighbour_of_highest_weight_times_belief():
@@ -432,22 +433,22 @@ def test_words_are_lower_case_lemmas_without_stop_words_and_times():
 
 def test_equation_9_the_highest_cosine_over_pieces_and_queries():
     text, queries = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([[0.0, 1.0], [-1.0, 0.0]])
-    assert scene_graph.semantic(text, queries) == pytest.approx(0.8)
-    assert scene_graph.semantic(text, np.zeros((0, 2))) == 0.0
+    assert score.semantic(text, queries) == pytest.approx(0.8)
+    assert score.semantic(text, np.zeros((0, 2))) == 0.0
 
 
 def test_long_texts_are_compared_in_pieces_of_fifty_words():
     words = [f"w{n}" for n in range(120)]
-    assert [len(piece.split()) for piece in scene_graph.pieces(" ".join(words))] == [50, 50, 20]
-    assert scene_graph.pieces("  ") == []
+    assert [len(piece.split()) for piece in score.pieces(" ".join(words))] == [50, 50, 20]
+    assert score.pieces("  ") == []
 
 
 @pytest.mark.parametrize(
     ("weight", "expected"), [(0.7, 0.7 * 0.9 + 0.3 * 0.4), (0.5, 0.65), (0.3, 0.3 * 0.9 + 0.28)]
 )
 def test_equation_10_lexical_and_semantic_by_source(weight, expected):
-    assert scene_graph.source_aware(0.9, 0.4, weight) == pytest.approx(expected)
-    assert scene_graph.source_aware(0.0, -0.5, weight) == 0.0
+    assert score.source_aware(0.9, 0.4, weight) == pytest.approx(expected)
+    assert score.source_aware(0.0, -0.5, weight) == 0.0
 
 
 def test_equations_11_and_14_the_maximum_over_sources_and_facets_and_its_text():
@@ -505,18 +506,27 @@ def film(*lengths):
 
 
 def test_scenes_end_where_neighbours_stop_resembling_each_other():
-    assert scene_graph.scenes(film(20, 12, 15), 0.82) == [(0, 20), (20, 32), (32, 47)]
-    assert scene_graph.scenes(film(20), 0.82) == [(0, 20)]
-    assert scene_graph.scenes(film(3), 0.82) == [(0, 3)]  # nothing to merge with
-    assert scene_graph.scenes(np.zeros((0, 4), np.float32), 0.82) == []
+    assert segmentation.scenes(film(20, 12, 15), 0.82) == [(0, 20), (20, 32), (32, 47)]
+    assert segmentation.scenes(film(20), 0.82) == [(0, 20)]
+    assert segmentation.scenes(film(3), 0.82) == [(0, 3)]  # nothing to merge with
+    assert segmentation.scenes(np.zeros((0, 4), np.float32), 0.82) == []
 
 
-def test_short_scenes_merge_left_to_right_with_the_neighbour_they_resemble_more():
+def test_short_scenes_merge_in_passes_with_the_neighbour_they_resemble_more():
     rows = film(20, 4, 20, 3, 3, 3)
     rows[20:24] = [0.1, 0.8, 0.6, 0, 0, 0]  # closer to the third than to the first
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    # the last three resemble nothing: the first joins the scene before it, and so do the others
-    assert scene_graph.scenes(rows, 0.82) == [(0, 20), (20, 53)]
+    # the last three resemble nothing and stay
+    expected = [(0, 20), (20, 44), (44, 47), (47, 50), (50, 53)]
+    assert segmentation.scenes(rows, 0.82) == expected
+
+
+@pytest.mark.parametrize(("likeness", "joined"), [("product", (10, 22)), ("cosine", (0, 12))])
+def test_means_are_compared_by_their_product_or_their_cosine(likeness, joined):
+    # a long scene of two looks, a short piece like both, a scene of one look that is less like it
+    rows = np.repeat([[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0.7], [0, 0, 1]], [5, 5, 2, 10], axis=0)
+    spans = [(0, 10), (10, 12), (12, 22)]
+    assert joined in segmentation.merge_short(rows, spans, 5, likeness)
 
 
 @settings(max_examples=60)
@@ -524,24 +534,23 @@ def test_short_scenes_merge_left_to_right_with_the_neighbour_they_resemble_more(
     st.lists(st.integers(1, 40), min_size=1, max_size=20), st.integers(1, 12), st.integers(24, 60)
 )
 def test_scenes_cover_the_film_and_keep_their_bounds(lengths, shortest, longest):
-    found = scene_graph.scenes(film(*lengths), 0.5, shortest=shortest, longest=longest)
+    found = segmentation.scenes(film(*lengths), 0.5, shortest=shortest, longest=longest)
     assert found[0][0] == 0
     assert found[-1][1] == sum(lengths)
     assert all(a[1] == b[0] for a, b in itertools.pairwise(found))
     assert all(b - a <= longest for a, b in found)
-    assert all(b - a >= min(shortest, sum(lengths)) for a, b in found)
 
 
 def test_a_long_scene_is_divided_at_its_lowest_cosine_and_a_still_one_in_the_middle():
     steps = np.full(199, 0.95)
     steps[69] = 0.9
-    assert scene_graph.split_long(steps, (0, 200), 10, 140) == [(0, 70), (70, 200)]
-    assert scene_graph.split_long(np.ones(199), (0, 200), 10, 120) == [(0, 100), (100, 200)]
+    assert segmentation.split_long(steps, (0, 200), 10, 140) == [(0, 70), (70, 200)]
+    assert segmentation.split_long(np.ones(199), (0, 200), 10, 120) == [(0, 100), (100, 200)]
 
 
 def test_a_scenes_vector_is_the_unit_mean_of_its_frames():
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], np.float32)
-    assert scene_graph.scene_vectors(rows, [(0, 2), (2, 3)]) == pytest.approx(
+    assert segmentation.scene_vectors(rows, [(0, 2), (2, 3)]) == pytest.approx(
         np.array([[math.sqrt(0.5)] * 2, [0.0, 1.0]])
     )
 
@@ -558,7 +567,7 @@ def test_a_scenes_vector_is_the_unit_mean_of_its_frames():
     ],
 )
 def test_scores_that_tell_nothing_apart(scores, why):
-    told = scene_graph.distrust(scores)
+    told = score.distrust(scores)
     assert told is None if why is None else why in told
 
 

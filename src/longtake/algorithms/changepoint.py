@@ -61,17 +61,17 @@ def gram(rows: Floats) -> Floats:
     return np.asarray(unit @ unit.T)
 
 
-def checkerboard(half: int) -> Floats:
-    """Foote's kernel, 2w × 2w: +1 on one side, −1 across, tapered by a Gaussian of σ = w/2."""
+def checkerboard(half: int, sigma: float = 0.5) -> Floats:
+    """Foote's kernel, 2w × 2w: +1 on one side, −1 across, tapered by a Gaussian of σ·w."""
     offsets = np.arange(2 * half) - half + 0.5
-    taper = np.exp(-(offsets**2) / (2 * (half / 2) ** 2))
+    taper = np.exp(-(offsets**2) / (2 * (half * sigma) ** 2))
     signed = np.sign(offsets) * taper
     return np.asarray(np.outer(signed, signed))
 
 
-def ssm_novelty(similarity: Floats, half: int) -> Floats:
+def ssm_novelty(similarity: Floats, half: int, sigma: float = 0.5) -> Floats:
     """``n_c = Σ_ij K_ij S_{c+i−w, c+j−w}`` for the cuts ``c = w … Q − w`` where the kernel fits."""
-    kernel = checkerboard(half)
+    kernel = checkerboard(half, sigma)
     return _along_diagonal(similarity, half, lambda window: float((kernel * window).sum()))
 
 
@@ -124,31 +124,38 @@ class SegmentCost:
 def kts(
     similarity: Floats,
     penalty: Callable[[float], float],
-    min_size: int,
+    min_size: int = 1,
     *,
     max_cuts: int | None = None,
+    ends: Callable[[int, int], Ints] | None = None,
 ) -> list[int]:
     """Split recursively where ``C(a, b) − C(a, k) − C(k + 1, b) − λ`` is largest and positive.
 
     ``penalty`` computes λ from the cost ``C(a, b)`` of the segment being split. Neither side may be
-    shorter than ``min_size``. ``max_cuts`` limits the number of splits; left segments go first.
+    shorter than ``min_size``, or ``ends`` names every allowed ``k``. ``max_cuts`` limits the number
+    of splits; left segments go first.
     """
     if len(similarity) == 0:
         return []
     cost, min_size = SegmentCost(similarity), max(1, min_size)
+    if ends is None:
+
+        def ends(a: int, b: int) -> Ints:
+            return np.arange(a + min_size - 1, b - min_size + 1, dtype=np.int64)
+
     cuts: list[int] = []
     todo = [(0, len(similarity) - 1)]
     while todo and (max_cuts is None or len(cuts) < max_cuts):
         a, b = todo.pop()
-        ends = np.arange(a + min_size - 1, b - min_size + 1, dtype=np.int64)
-        if len(ends) == 0:
+        last = ends(a, b)
+        if len(last) == 0:
             continue
         whole = float(cost(a, b))
-        gains = whole - cost(a, ends) - cost(ends + 1, b) - penalty(whole)
+        gains = whole - cost(a, last) - cost(last + 1, b) - penalty(whole)
         best = int(np.argmax(gains))
         # rounding in the integral image must not split a segment of identical items
         if gains[best] > 1e-9:
-            cut = int(ends[best]) + 1
+            cut = int(last[best]) + 1
             cuts.append(cut)
             todo += [(cut, b), (a, cut - 1)]  # a stack: the left part is next
     return sorted(cuts)

@@ -7,7 +7,7 @@ frames. A quantity that compares a frame with the one before it has N − 1 valu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,14 +24,6 @@ Floats: TypeAlias = NDArray[np.float64]
 
 BINS = 32
 """Bins of a histogram per channel (K)."""
-CHANNEL_WEIGHTS = (0.55, 0.35, 0.10)
-"""Weights of hue, saturation and value in the colour novelty (α, β, γ)."""
-DECAY = 0.9
-"""Share of the average embedding that a new frame leaves (δ)."""
-WINDOW = 5
-"""Samples of a moving average (w)."""
-CLIP = 4.0
-"""Largest robust z that counts."""
 
 
 def colour_histograms(pixels: Pixels) -> Floats:
@@ -84,10 +76,10 @@ def cosine_distance(some: Floats, others: Floats) -> Floats:
     return np.asarray(1 - cosines)
 
 
-def colour_novelty(histograms: Floats) -> Floats:
+def colour_novelty(histograms: Floats, weights: Sequence[float]) -> Floats:
     """``c_r^nov = α d_r^H + β d_r^S + γ d_r^V``, d being cosine distances; from N × 3 × K."""
     distances = cosine_distance(histograms[1:], histograms[:-1])
-    return np.asarray(distances @ np.asarray(CHANNEL_WEIGHTS))
+    return np.asarray(distances @ np.asarray(weights))
 
 
 def absolute_change(values: Floats) -> Floats:
@@ -95,7 +87,7 @@ def absolute_change(values: Floats) -> Floats:
     return np.asarray(np.abs(np.diff(values)))
 
 
-def embedding_novelty(embeddings: Floats) -> Floats:
+def embedding_novelty(embeddings: Floats, decay: float) -> Floats:
     """``u_r^emb = ½ d_r^prev + ½ d_r^ema``: distance to the previous frame and to the average.
 
     The average is ``ẽ_1 = e_1, ẽ_r = δ ẽ_{r−1} + (1 − δ) e_r``. It averages the raw embeddings and
@@ -105,7 +97,7 @@ def embedding_novelty(embeddings: Floats) -> Floats:
     averages = []
     for row in embeddings[1:]:
         averages.append(average[0])
-        average = DECAY * average + (1 - DECAY) * row
+        average = decay * average + (1 - decay) * row
     # reshaped, so that a single frame gives an empty matrix of the right width
     so_far = np.asarray(averages, np.float64).reshape(-1, embeddings.shape[1])
     to_previous = cosine_distance(embeddings[1:], embeddings[:-1])
@@ -135,7 +127,7 @@ def robust_z(values: Floats) -> Floats:
     return np.asarray((values - np.median(values)) / spread)
 
 
-def moving_average(values: Floats, window: int = WINDOW) -> Floats:
+def moving_average(values: Floats, window: int) -> Floats:
     """``x̄_r``: the mean over ``|u − r| ≤ ⌊w/2⌋``, truncated at both ends."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
     places = np.arange(len(values))
@@ -144,9 +136,9 @@ def moving_average(values: Floats, window: int = WINDOW) -> Floats:
     return np.asarray((sums[end] - sums[begin]) / (end - begin))
 
 
-def normalised(values: Floats) -> Floats:
+def normalised(values: Floats, window: int, clip: float) -> Floats:
     """``z̄_r``: robust z of a cue, averaged over a short window and clipped."""
-    return np.asarray(np.clip(moving_average(robust_z(values)), -CLIP, CLIP))
+    return np.asarray(np.clip(moving_average(robust_z(values), window), -clip, clip))
 
 
 def fusion_weights(cues: Mapping[str, Floats], base: Mapping[str, float]) -> dict[str, float]:
@@ -158,7 +150,7 @@ def fusion_weights(cues: Mapping[str, Floats], base: Mapping[str, float]) -> dic
     return dict.fromkeys(raw, 0.0)
 
 
-def fuse(cues: Mapping[str, Floats], base: Mapping[str, float], *, window: int = WINDOW) -> Floats:
+def fuse(cues: Mapping[str, Floats], base: Mapping[str, float], window: int) -> Floats:
     """``s(τ_r) = Σ_c w_c z_r^c``, averaged over a short window again."""
     weights = fusion_weights(cues, base)
     total = np.sum([weights[name] * values for name, values in cues.items()], axis=0)
@@ -216,12 +208,17 @@ class SelfSimilarity:
 
 
 def self_similarity(
-    times: Floats, embeddings: Floats, histograms: Floats | None, *, step: float, min_length: float
+    times: Floats,
+    embeddings: Floats,
+    histograms: Floats | None,
+    *,
+    step: float,
+    half: int,
+    sigma: float,
 ) -> SelfSimilarity:
-    """Resample to ``step`` seconds and compare, with a kernel of ``min_length`` on each side."""
+    """Resample to ``step`` seconds and compare, with a kernel of ``half`` items on each side."""
     item_times, rows = resample(times, embeddings, step)
     matrix = changepoint.gram(rows)
-    half = max(2, round(min_length / step))
     contrast = changepoint.ssm_contrast(matrix, half)
     if histograms is not None:
         # a cut that shows in either embedding or colour counts, so the larger contrast does
@@ -230,7 +227,7 @@ def self_similarity(
         contrast = np.maximum(contrast, colour_contrast)
     middles = (item_times[1:] + item_times[:-1]) / 2
     edges = np.concatenate((item_times[:1], middles, item_times[-1:]))
-    z = robust_z(rounded(changepoint.ssm_novelty(matrix, half)))
+    z = robust_z(rounded(changepoint.ssm_novelty(matrix, half, sigma)))
     return SelfSimilarity(matrix, edges, step, half, z, rounded(contrast))
 
 

@@ -25,14 +25,14 @@ A4VL, Algorithm 2::
     22  return the blocks between them
 
 Lines 1 to 3 need a film and live in :mod:`longtake.index.film`; this module starts from
-:class:`Samples`.
+:class:`~longtake.algorithms.partition_numbers.Samples`.
 
 Departures from the paper (the docs page has the measurements):
 
 - All heads share one ℓ_min = max(4 s, L/15).
 - PELT's penalty is in units of the long-run variance, and the strictest penalty of the sweep that
   still finds a cut is used.
-- λ_KTS scales with the segment being split: a constant 1.4 can hardly ever be exceeded.
+- λ_KTS scales with the segment being split, not with the film: a constant 1.4 never cuts.
 - The strength of a cut is its SSM novelty, whichever head found it, and of two cuts that are too
   close the stronger one stays, not the earlier one.
 - A cut is dropped if the frames on its two sides hardly differ (``min_contrast``).
@@ -53,36 +53,17 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.algorithms import changepoint, novelty
+from longtake.algorithms import changepoint, novelty, released_partition
 from longtake.algorithms.novelty import SelfSimilarity, self_similarity
+from longtake.algorithms.partition_numbers import CUES, PartitionNumbers, Samples
 from longtake.errors import check_least
 from longtake.types import Segment
 
 Floats: TypeAlias = NDArray[np.float64]
 
-BASE_WEIGHTS: Mapping[str, float] = {
-    "colour": 0.20,
-    "motion": 0.30,
-    "embedding": 0.35,
-    "sharpness": 0.05,
-}
-"""Weight of each cue before its own spread is taken into account (β_c)."""
 LONG_RUN = 625 / 85
 """Long-run variance over variance of white noise after two moving averages of 5: (Σw)² / Σw²."""
 HEADS = ("pelt", "ssm", "kts")
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Measurements on the sampled frames; without pictures there are only embeddings."""
-
-    times: Floats
-    embeddings: Floats
-    """N × D."""
-    histograms: Floats | None = None
-    """N × 3 × K."""
-    sharpness: Floats | None = None
-    motion: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -110,36 +91,16 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class EventPartition:
+class EventPartition(PartitionNumbers):
     """Algorithm 2, with its parameters as fields."""
 
-    max_blocks: int = 6
-    """Maximum number of blocks (B)."""
-    max_feature_frames: int = 200
-    """Maximum number of frames sampled (F)."""
-    width: int = 384
-    """Width of those frames in pixels."""
-    min_seconds: float = 4.0
-    """A block lasts at least this long (ℓ_0) …"""
-    min_share: float = 1 / 15
-    """… and at least this share of the film."""
-    grids: tuple[float, ...] = (0.25, 0.5, 1.0)
-    """Bin widths for PELT in seconds (Δ); widened to the spacing of the samples if narrower."""
-    pelt_penalties: tuple[float, ...] = (1.0, 2.0, 4.0)
-    """Penalties c in c · log(J) · σ²."""
+    rules: Literal["printed", "released"] = "printed"
+    """The steps of Algorithm 2, or those of the authors' code. With the latter, the fields
+    ``pelt_keep``, ``kts_penalty``, ``strength``, ``nms`` and ``min_contrast`` have no effect."""
     pelt_keep: Literal["fewest", "union"] = "fewest"
-    """Which PELT cuts to use: the fewest that any penalty finds (but at least one), or all."""
-    pelt_quantile: float = 0.7
-    """Of four or more PELT cuts, those with γ below this quantile are dropped."""
-    ssm_step: float = 1.0
-    """Seconds between embeddings for SSM and KTS; widened like ``grids``."""
-    ssm_quantile: float = 0.80
-    """Peaks of SSM novelty must exceed this quantile."""
+    """Which PELT cuts of a grid to use: the fewest that a penalty finds (at least one), or all."""
     kts_penalty: Literal["segment", "whole", "constant"] = "segment"
     """λ is ``kts_factor`` times |C| of the segment being split, times |C| of the film, or alone."""
-    kts_factor: float = 1.3
-    kts_splits: int = 30
-    """Maximum number of splits of the recursion."""
     strength: Literal["ssm", "gamma"] = "ssm"
     """What ranks cuts: SSM novelty, or the step of the fused signal."""
     nms: Literal["strength", "time"] = "strength"
@@ -157,8 +118,14 @@ class EventPartition:
         min_length = self.shortest(duration)
         if len(samples.times) < 3 or duration < 2 * min_length:
             return Partition(duration)
+        if self.rules == "released":
+            by_head, kept, gammas = released_partition.cuts_of(self, samples)
+            near = min_length / 2
+            found = [EventCut(cut, gammas[cut], _heads(cut, by_head, near)) for cut in kept]
+            return Partition(duration, tuple(found))
         times = novelty.midpoints(samples.times)  # 6
-        fused = novelty.rounded(novelty.fuse(cues_of(samples), BASE_WEIGHTS))  # 4 to 8
+        weights = dict(zip(CUES, self.cue_weights, strict=True))
+        fused = novelty.rounded(novelty.fuse(self.cues(samples), weights, self.window))  # 4 to 8
         frames = self._resampled(samples, min_length)  # 14
         cuts_by_head = {
             "pelt": self._pelt(times, fused, min_length),  # 9 to 13
@@ -172,7 +139,7 @@ class EventPartition:
             if self.min_contrast > 0 and contrast <= self.min_contrast:
                 continue
             strength = self._strength(time, frames, times, fused, min_length)
-            heads = tuple(head for head in HEADS if _near(time, cuts_by_head[head], min_length / 2))
+            heads = _heads(time, cuts_by_head, min_length / 2)
             candidates.append(EventCut(time, strength, heads))
         apart = suppress(candidates, min_length, duration, by=self.nms)  # 18
         by_strength = sorted(apart, key=lambda cut: (-cut.strength, cut.time))
@@ -180,9 +147,12 @@ class EventPartition:
         cuts = tuple(sorted(strongest, key=lambda cut: cut.time))
         return Partition(duration, cuts)  # 22
 
-    def shortest(self, duration: float) -> float:
-        """``ℓ_min = max(ℓ_0, L/15)``."""
-        return max(self.min_seconds, duration * self.min_share)
+    def cues(self, samples: Samples) -> dict[str, Floats]:
+        """Lines 4, 5 and 7: that novelty, normalised."""
+        return {
+            name: novelty.normalised(novelty.rounded(values), self.window, self.clip)
+            for name, values in self.raw_cues(samples).items()
+        }
 
     def _pelt(self, times: Floats, fused: Floats, min_length: float) -> list[float]:
         """Lines 9 to 13."""
@@ -222,7 +192,12 @@ class EventPartition:
         step = max(self.ssm_step, spacing)
         embeddings = np.asarray(samples.embeddings, np.float64)
         return self_similarity(
-            samples.times, embeddings, samples.histograms, step=step, min_length=min_length
+            samples.times,
+            embeddings,
+            samples.histograms,
+            step=step,
+            half=self.ssm_kernel or max(2, round(min_length / step)),
+            sigma=self.ssm_sigma,
         )
 
     def _ssm(self, frames: SelfSimilarity, min_length: float) -> list[float]:
@@ -256,14 +231,21 @@ class EventPartition:
 
 PAPER: Mapping[str, Any] = {
     "min_seconds": 2.0,
-    "pelt_keep": "union",
-    "kts_penalty": "constant",
+    "kts_penalty": "whole",
     "kts_factor": 1.4,
     "strength": "gamma",
     "nms": "time",
     "min_contrast": 0.0,
 }
 """The algorithm as printed, as far as it can be run: ``EventPartition(**PAPER)``."""
+
+RELEASED: Mapping[str, Any] = {
+    "rules": "released",
+    "channel_weights": (0.55, 0.35, 0.01),  # there, V is weighted 0.1 twice
+    "pelt_penalties": tuple(5 ** (n / 8) for n in range(9)),
+    "ssm_kernel": 8,
+}
+"""The algorithm of the authors' code."""
 
 
 def suppress(
@@ -287,17 +269,7 @@ def suppress(
     return kept
 
 
-def cues_of(samples: Samples) -> dict[str, Floats]:
-    """Lines 4, 5 and 7: the normalised novelty of every cue that was measured."""
-    raw = {"embedding": novelty.embedding_novelty(np.asarray(samples.embeddings, np.float64))}
-    if samples.histograms is not None:
-        raw["colour"] = novelty.colour_novelty(samples.histograms)
-    if samples.sharpness is not None:
-        raw["sharpness"] = novelty.absolute_change(samples.sharpness)
-    if samples.motion is not None:
-        raw["motion"] = novelty.absolute_change(samples.motion)
-    return {name: novelty.normalised(novelty.rounded(values)) for name, values in raw.items()}
-
-
-def _near(time: float, cuts: list[float], reach: float) -> bool:
-    return any(abs(time - cut) <= reach for cut in cuts)
+def _heads(time: float, cuts: Mapping[str, list[float]], reach: float) -> tuple[str, ...]:
+    """The heads with a cut near a time."""
+    near = {head for head in HEADS if any(abs(time - cut) <= reach for cut in cuts[head])}
+    return tuple(head for head in HEADS if head in near)

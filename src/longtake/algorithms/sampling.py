@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +30,37 @@ def uniform(count: int, n: int) -> NDArray[np.int64]:
     return np.linspace(0, count - 1, n).astype(np.int64)
 
 
-def one_per_bin(count: int, n: int, chance: Random) -> NDArray[np.int64]:
-    """Draw one index below ``count`` from each of ``n`` equal bins, ascending; or return all."""
+def starts(count: int, n: int) -> NDArray[np.int64]:
+    """Return the first index of each of ``n`` equal stretches of ``count`` items, or all.
+
+    ::
+
+        starts(9, 3)    x . . x . . x . .      never the last item
+    """
+    n = max(0, min(n, count))
+    return np.arange(n, dtype=np.int64) * count // max(1, n)
+
+
+Bins: TypeAlias = Literal["equal", "rest_last"]
+
+
+def bins(count: int, n: int, kind: Bins = "equal") -> list[NDArray[np.int64]]:
+    """Divide ``count`` items into ``n`` bins, or one per item.
+
+    The rest of the division is spread over the first bins, or all goes into the last one.
+    """
+    n = max(1, min(n, count))
+    if kind == "equal":
+        return np.array_split(np.arange(count), n)
+    return np.split(np.arange(count), np.arange(1, n) * (count // n))
+
+
+def one_per_bin(count: int, n: int, chance: Random, kind: Bins = "equal") -> NDArray[np.int64]:
+    """Draw one index below ``count`` from each of ``n`` bins, ascending; or return all."""
     if n <= 0 or count <= 0:
         return np.zeros(0, dtype=np.int64)
-    bins = np.array_split(np.arange(count), min(n, count))
-    return np.array([chance.choice(part.tolist()) for part in bins], dtype=np.int64)
+    drawn = [chance.choice(part.tolist()) for part in bins(count, n, kind)]
+    return np.array(drawn, dtype=np.int64)
 
 
 def shares(logits: Sequence[float], rho: float | None = None) -> NDArray[np.float64]:

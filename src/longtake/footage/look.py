@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from longtake.footage.protocol import Footage
 from longtake.perception.minilm import MeanPooling
 from longtake.perception.protocols import VideoTextEncoder
 from longtake.types import Evidence, Frame, Line, Segment
+
+Default = TypeVar("Default", float, None)
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,15 @@ def cite(footage: Footage, look: Look, text: str, max_cited: int = 3) -> tuple[E
         score = round(float(closeness[index]), 4)
         cited.append(Evidence(Segment(time, time), source, words, score))
     return tuple(cited)
+
+
+def threshold(
+    card: Mapping[str, float], name: str, chosen: float | None, default: Default
+) -> float | Default:
+    """A threshold on similarities: the one that was set, else the card's, else the default."""
+    if chosen is not None:
+        return chosen
+    return float(card[name]) if name in card else default
 
 
 def clip_scorer(footage: Footage) -> VideoTextEncoder:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import sampling
-from longtake.algorithms.partition import EventPartition, Partition, Samples
+from longtake.algorithms.partition import EventPartition, Partition
+from longtake.algorithms.partition_numbers import Samples
 from longtake.errors import MediaError
 from longtake.footage.protocol import Encoder, Footage, Material
 from longtake.llm.backend import Description, FrameDescriber

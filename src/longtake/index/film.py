@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from longtake._util.cancellation import check_stop
 from longtake.algorithms import novelty
-from longtake.algorithms.partition import EventCut, EventPartition, Partition, Samples
+from longtake.algorithms.partition import EventCut, EventPartition, Partition
+from longtake.algorithms.partition_numbers import Samples
 from longtake.config import Settings
 from longtake.errors import RunError
 from longtake.footage.protocol import Material

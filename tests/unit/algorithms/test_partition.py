@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from longtake.algorithms import changepoint, sampling
 from longtake.algorithms.novelty import resample
-from longtake.algorithms.partition import PAPER, EventPartition, Samples
+from longtake.algorithms.partition import PAPER, EventPartition
+from longtake.algorithms.partition_numbers import Samples
 
 
 def random_film(seed, blocks, seconds, count, dim=12):

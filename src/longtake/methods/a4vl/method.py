@@ -1,4 +1,7 @@
-"""A4VL, a training-free multi-agent alliance for long video reasoning, Algorithm 1::
+"""A4VL, Algorithm 1.
+
+Xu, Liu, Kompella, Huang, Hu, Ilhan, Tekin, Yahn and Liu, "A Multi-Agent Perception-Action Alliance
+for Efficient Long Video Reasoning", CVPR 2026::
 
      1  {B_1 … B_b} ← EventPartition(V, B)
      3  while |A| ≥ 1
@@ -63,11 +66,11 @@ from longtake.agents.team import (
     unanimous,
 )
 from longtake.algorithms import sampling
-from longtake.algorithms.partition import PAPER, EventPartition
+from longtake.algorithms.partition import PAPER, RELEASED, EventPartition
 from longtake.algorithms.question_kinds import COUNTING
 from longtake.algorithms.scope import clipped, scope
 from longtake.errors import ConfigError, check_least
-from longtake.footage.look import Look, cite, look_at, rows_within
+from longtake.footage.look import Look, cite, look_at, rows_within, threshold
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
 from longtake.methods.base import Bounds, words
@@ -121,7 +124,8 @@ class A4VL:
 
     name: ClassVar[str] = "a4vl"
     paper: ClassVar[str] = (
-        "A4VL: a training-free multi-agent alliance for long video reasoning (appendices A to D)"
+        "A Multi-Agent Perception-Action Alliance for Efficient Long Video Reasoning "
+        "(CVPR 2026; appendices A to D)"
     )
     roles: ClassVar[tuple[str, ...]] = ("team",)
     needs_index: ClassVar[bool] = True
@@ -132,11 +136,11 @@ class A4VL:
             "reason_first": False,
         },
         "released": {
-            "events": EventPartition(
-                nms="time", strength="gamma", kts_penalty="whole", kts_factor=1.3
-            ),
+            "events": EventPartition(**RELEASED),
             "rho": 0.8,
             "gate": True,
+            "bins": "rest_last",
+            "same_frames": False,
             "temporal_scope": False,
             "reason_first": False,
         },
@@ -161,8 +165,8 @@ class A4VL:
     block_best: int = 3
     """How many of them, the closest, count."""
     rho: float | None = None
-    """Logit a block must exceed (ρ). Unset: the value on the encoder's card; without one, no block
-    is excluded."""
+    """Logit a block must exceed (ρ). Unset: the value on the card of the encoder, or of the trained
+    head; without one, no block is excluded."""
     clue_words: int = 50
     """Most words in a clue."""
 
@@ -173,6 +177,12 @@ class A4VL:
     the built-in encoder works."""
     gate: bool = False
     """Let each agent first decide whether it must see the whole film (counting: always)."""
+    bins: sampling.Bins = "equal"
+    """Bins from which one frame each is drawn: equal, or with the rest in the last one, as in the
+    released code."""
+    same_frames: bool = True
+    """Give the reason from the frames of the answer; off: from others of the whole film, as in the
+    released code."""
     temporal_scope: bool = True
     """Look only at the part that the question names: "at the end", "after minute 20"."""
     reason_first: bool = True
@@ -245,7 +255,7 @@ class A4VL:
 
         def first(agent: Agent) -> tuple[str, bool]:
             chance = run.random("preview", footage.name, question.text, agent.name)
-            rows = sampling.one_per_bin(len(footage.times), frames, chance)  # 6
+            rows = sampling.one_per_bin(len(footage.times), frames, chance, self.bins)  # 6
             slots = {"question": question, **shown_to(footage, look_at(footage, rows.tolist()))}
             needs_all = self.gate and needs_whole_film(question, agent, slots)
             default = ClueReply(clue=question.text)
@@ -273,6 +283,8 @@ class A4VL:
         guessed = guess(agent.chat, prompt, question, reasoned=self.reason_first, **slots)  # 21
         if guessed.abstained:
             return look, Opinion(agent.name, reason=guessed.reason)
+        if not self.same_frames:
+            slots = shown_to(footage, self.spread(footage, blocks, view))
         why = ask(
             agent.chat,
             "a4vl/reason",
@@ -286,41 +298,51 @@ class A4VL:
 
     def perceive(self, footage: Footage, blocks: Sequence[Segment], view: View) -> Look:
         """Lines 11 to 19: the frames of the blocks that fit the clue."""
+        if view.whole:
+            return self.spread(footage, blocks, view)
         rows = [rows_within(footage, block) for block in blocks]
         total = self.n2(footage.duration)
-        if view.whole:
-            everything = np.concatenate(rows)
-            spread = sampling.one_per_bin(len(everything), total, view.chance)
-            return look_at(footage, everything[spread].tolist())
         logits = self.similarity(footage, rows, view.clue)  # 11
         share = sampling.shares(logits, self.threshold(footage))  # 12 to 14, 17, 18
         note_scores(f"share: {view.clue}", blocks, share)
         counts = sampling.counts(share, total, [len(row) for row in rows])  # 15
         chosen = [
-            row[sampling.one_per_bin(len(row), count, view.chance)]
+            row[sampling.one_per_bin(len(row), count, view.chance, self.bins)]
             for row, count in zip(rows, counts, strict=True)
         ]  # 16, 19
         return look_at(footage, np.concatenate(chosen).tolist())
 
+    def spread(self, footage: Footage, blocks: Sequence[Segment], view: View) -> Look:
+        """Frames of the whole film, or of the part that the question names."""
+        rows = np.concatenate([rows_within(footage, block) for block in blocks])
+        total = self.n2(footage.duration)
+        drawn = sampling.one_per_bin(len(rows), total, view.chance, self.bins)
+        return look_at(footage, rows[drawn].tolist())
+
     def similarity(
         self, footage: Footage, rows: Sequence[NDArray[np.int64]], clue: str
     ) -> list[float]:
-        """``Sim(B_k, P)``: logit scale × mean of the best cosines of moments spread over block."""
+        """``Sim(B_k, P)``: logit scale × cosine of moments spread over a block.
+
+        A trained head (``perception.retriever``) scores them together; without one, the best
+        cosines are averaged.
+        """
         scale = footage.encoder.logit_scale or self.logit_scale
-        closeness = footage.embeddings() @ footage.encode([clue])[0]
+        embeddings, wanted = footage.embeddings(), footage.encode([clue])
         logits = []
         for row in rows:
-            spread = row[sampling.uniform(len(row), self.block_frames)]
-            best = np.sort(closeness[spread])[-self.block_best :]
-            logits.append(scale * float(best.mean()))
+            clip = embeddings[row[sampling.uniform(len(row), self.block_frames)]]
+            if footage.retriever is None:
+                cosine = float(np.sort(clip @ wanted[0])[-self.block_best :].mean())
+            else:
+                cosine = float(footage.retriever.scores(clip, wanted)[0])
+            logits.append(scale * cosine)
         return logits
 
     def threshold(self, footage: Footage) -> float | None:
         """ρ on this encoder's scale; ``None`` excludes no block."""
-        if self.rho is not None:
-            return self.rho
-        known = footage.encoder.thresholds.get(RHO)
-        return None if known is None else float(known)
+        card = (footage.retriever or footage.encoder).thresholds
+        return threshold(card, RHO, self.rho, None)
 
     def agreed(
         self, question: Question, opinions: list[Opinion], agents: Sequence[Agent]

@@ -37,26 +37,26 @@ proposed.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longtake.agents.answer import SPOKEN, guess, shown_to
 from longtake.agents.run import Run
 from longtake.agents.team import fanout
 from longtake.algorithms import sampling, scene_graph
 from longtake.algorithms.question_kinds import COUNTING, HEARING, ORDER, READING, negated
-from longtake.algorithms.scene_graph import FrameRule
 from longtake.algorithms.scope import scope
 from longtake.errors import check_least
-from longtake.footage.look import Look, look_at
+from longtake.footage.look import Look, look_at, threshold
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat
 from longtake.methods.base import Bounds, words
+from longtake.methods.videodetective import scores
+from longtake.methods.videodetective.frames import FrameRule, with_focus
+from longtake.methods.videodetective.notes import cited, leading, notes_by_option, notes_on, packed
 from longtake.methods.videodetective.plan import (
     SearchPlan,
     decompose,
@@ -69,62 +69,24 @@ from longtake.methods.videodetective.plan import (
 from longtake.methods.videodetective.scenes import (
     Belief,
     GraphRule,
-    Observation,
     Observer,
     ObserveRule,
     SceneGraph,
-    SceneText,
     build_graph,
 )
+from longtake.methods.videodetective.search import SceneSearch
 from longtake.prompts import Plain, phrase
 from longtake.tracing.events import note, step
-from longtake.types import Answer, Evidence, Line, Question, Segment
+from longtake.types import Answer, Line, Question
 
 PRINTED = GraphRule(theta_sim=0.82, max_frames=None)
 """The graph as printed: θ on SigLIP's scale, and scenes of any length."""
 
-CITED = 3
-"""Scenes cited for an answer."""
+SIGLIP = {"retry_below": 0.2, "fallback_max": 0.4, "fallback_mean": 0.2, "fallback_gap": 0.15}
+"""Table 6: thresholds on text scores, on SigLIP's scale."""
 
-SOURCES = {"caption": "seen", "onscreen": "read_on_screen", "speech": "heard"}
-"""The phrase that names the source of a text."""
-
-
-@dataclass
-class SearchState:
-    """A search in progress."""
-
-    footage: Footage
-    question: Question
-    scenes: SceneGraph
-    plan: SearchPlan
-    observer: Observer
-    anchors: NDArray[np.float64]
-    """(Y_r)_i, one row per facet."""
-    belief: Belief
-    seen: dict[int, Observation] = field(default_factory=dict)
-    """Observations by scene."""
-    latest: dict[int, Observation] = field(default_factory=dict)
-    """The latest observation for each facet."""
-
-    def unresolved(self) -> list[int]:
-        """M: facets that still miss something, or have no observation."""
-        left = []
-        for facet in range(len(self.plan.facets)):
-            last = self.latest.get(facet)
-            if last is None or last.needs_more:
-                left.append(facet)
-        return left
-
-
-@dataclass(frozen=True)
-class Package:
-    """An observed scene, as described in the final call."""
-
-    segment: Segment
-    text: SceneText
-    """The best of its texts."""
-    others: tuple[SceneText, ...] = ()
+LOW = 0.2
+"""From the released code: a score below this is low, likewise."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +102,7 @@ class VideoDetective:
     needs_index: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
+            **SIGLIP,
             "graph": PRINTED,
             "printed_prior": True,
             "temporal_scope": False,
@@ -148,7 +111,16 @@ class VideoDetective:
             "wide_uniform": 0,
             "fallback_share": 1.0,
         },
-        "released": {"graph": PRINTED},
+        "released": {
+            **SIGLIP,
+            "fallback_low": LOW,
+            "graph": replace(PRINTED, diffused_prior=True),
+            "looking": ObserveRule(ends=False),
+            "picking": FrameRule(rule="released"),
+            "order": "released",
+            "events": "released",
+            "temporal_scope": False,
+        },
         "small": {"frames": 8, "base_steps": 4, "packages": 4},
     }
 
@@ -187,20 +159,20 @@ class VideoDetective:
     """Take final frames from selected scenes; off (table 3): evenly spaced, with the same texts."""
     steps_per_option: int = 1
     """Further observations for each option beyond the fourth."""
-    retry_below: float = 0.2
+    retry_below: float | None = None
     """An anchor with a lower score is followed by its facet's next best scene. This and the
-    thresholds of the fallback are on the scale of text cosines; an encoder's card may override
-    them."""
+    thresholds of the fallback are on the scale of text cosines. Unset: the value on the encoder's
+    card, else that of table 6, 0.2."""
     min_uniform: int = 4
     """Final frames spread over the whole film."""
     fallback: bool = True
     """Space the final frames evenly if the observed scores do not single out any scenes."""
-    fallback_max: float = 0.4
-    """This is the case if the highest score is below this,"""
-    fallback_mean: float = 0.2
-    """or the mean score is below this,"""
-    fallback_gap: float = 0.15
-    """or the highest exceeds the mean by less than this."""
+    fallback_max: float | None = None
+    """This is the case if the highest score is below this (0.4),"""
+    fallback_mean: float | None = None
+    """or the mean score is below this (0.2),"""
+    fallback_gap: float | None = None
+    """or the highest exceeds the mean by less than this (0.15)."""
 
     # ours, or from the released code
     counting_uniform: int = 12
@@ -208,20 +180,28 @@ class VideoDetective:
     wide_uniform: int = 8
     """Further uniform frames for questions about order, text or speech. In all, at most
     ``frames`` − 8 are uniform."""
-    fallback_low: float = 0.2
-    """The fallback is also used if more than ``fallback_share`` of the scores are below this."""
+    fallback_low: float | None = None
+    """The fallback is also used if more than ``fallback_share`` of the scores are below this
+    (0.2)."""
     fallback_share: float = 0.7
     """See ``fallback_low``."""
     max_facets: int = 5
     """Most facets of an open-ended question besides the question itself (ours)."""
     temporal_scope: bool = True
-    """Search only where the question says: "in the first five minutes", "at the end"."""
+    """SceneSearch only where the question says: "in the first five minutes", "at the end"."""
     package_texts: Literal["best", "all"] = "best"
     """Include the most relevant text of each scene, as in eq. 14, or all of them (ours)."""
     option_packs: bool = True
     """For "which is not" questions, list what was found for each option."""
     printed_prior: bool = False
     """Use eq. 5 as printed, with raw cosines, for anchors and for Y⁰."""
+    events: Literal["nearest", "released"] = "nearest"
+    """Events of the timeline describe the scenes they overlap. A scene without any takes the
+    nearest one; in the released code it has no description, and scenes end with their last frame.
+    """
+    order: Literal["facets", "released"] = "facets"
+    """The order of observations: facets in turn along the graph, as in the paper, or the released
+    code's. The latter also decides which scenes are sure of a place in the final call."""
 
     def __post_init__(self) -> None:
         uniform = {"min_uniform": 0, "counting_uniform": 0, "wide_uniform": 0}
@@ -236,21 +216,25 @@ class VideoDetective:
             note("temporal_scope", start=within.start, end=within.end)
         scenes = build_graph(footage, self.graph, within)  # 2, 4
         with step("prepare", scenes=len(scenes)):
-            state = self.prepare(footage, question, scenes, run)  # 3 to 6
-        with step("hunt"):
-            self.search(state, run)  # 7 to 25
-        return self.conclude(state, run)  # 26
+            search = self.prepare(footage, question, scenes, run)  # 3 to 6
+        with step("hunt"):  # 7 to 25
+            if self.order == "released":
+                search.as_released()
+            else:
+                search.by_facets(refinement=self.refinement)
+        return self.conclude(search, run)  # 26
 
     def prepare(
         self, footage: Footage, question: Question, scenes: SceneGraph, run: Run
-    ) -> SearchState:
+    ) -> SceneSearch:
         """Lines 3 to 6: timeline and facets, asked for in parallel, and the prior scores."""
         vlm_tokens = most_tokens(run["vlm"], self.vlm_tokens)
+        released = self.events == "released"
 
         def scan() -> list[Line]:
-            spread = sampling.uniform(len(scenes.rows), self.frames)
+            spread = self.looking.spread(len(scenes.rows), self.frames)
             look = look_at(footage, scenes.rows[spread].tolist())
-            return timeline(run["vlm"], footage, look, tokens=vlm_tokens)
+            return timeline(run["vlm"], footage, look, tokens=vlm_tokens, released=released)
 
         def plan_search() -> SearchPlan:
             if not self.decomposition:
@@ -262,145 +246,123 @@ class VideoDetective:
 
         tasks: list[Callable[[], Any]] = [scan, plan_search]
         events, plan = fanout(lambda task: task(), tasks)
-        texts = described(events, scenes.segments)  # 3
+        segments = scenes.until_last_frame(footage) if released else scenes.segments
+        texts = described(events, segments, nearest=not released)  # 3
         keyword = keyword_cosines(footage, scenes.nodes, plan)
         event = event_cosines(footage, texts, plan, self.looking.piece_words)
-        weight = self.prior_weight
-        anchors = scene_graph.prior(
-            keyword, event, weight=weight, printed=self.printed_prior
+        anchors = scores.prior(
+            keyword, event, weight=self.prior_weight, printed=self.printed_prior
         )  # (5)
         prior = np.maximum(0.0, keyword.max(axis=0))
         if self.printed_prior:
             prior = anchors.max(axis=0)
-        observer = Observer(footage, question, plan, run["vlm"], self.looking, vlm_tokens)
-        belief = Belief(scenes, prior, self.graph, spread=self.propagation)  # 5
-        return SearchState(footage, question, scenes, plan, observer, anchors, belief)
 
-    def search(self, state: SearchState, run: Run) -> None:
-        """Lines 7 to 25."""
-        steps = self.steps(state.question)
-        by_score = np.argsort(-state.anchors.max(axis=1), kind="stable").tolist()
-        anchors = self.best_scenes(state, by_score)[:steps]  # 7
-        scores = [float(state.anchors[facet, node]) for node, facet in anchors]
-        state.scenes.record("anchors", scores, [node for node, _ in anchors])
-        self.verify(state, anchors, run, "anchor")
-        if not self.refinement:
-            return
-        retry_below = self.threshold(state.footage, "retry_below")
-        low = [facet for node, facet in anchors if state.seen[node].score < retry_below]
-        self.verify(state, self.best_scenes(state, low)[: steps - len(state.seen)], run, "retry")
-        turns = deque(state.unresolved())  # M
-        while len(state.seen) < steps and state.belief.open.any():  # 8, 9
-            facet = turns.popleft() if turns else None  # 13, 15
-            node, why = self.hypothesis(state, facet)
-            self.verify(state, [(node, facet or 0)], run, why)
-            if facet is not None and state.latest[facet].needs_more:
-                turns.append(facet)  # 17: otherwise it has left M
+        def propose(search: SceneSearch) -> None:
+            best = leading(search)
+            if best is not None:
+                run.propose(best)
 
-    def best_scenes(self, state: SearchState, facets: Sequence[int]) -> list[tuple[int, int]]:
-        """Each facet's best unvisited scene that no earlier facet has taken."""
-        free = state.belief.open.copy()
-        picks: list[tuple[int, int]] = []
-        for facet in facets:
-            node = scene_graph.most_believed(state.anchors[facet], free)
-            if node is not None:
-                picks.append((node, facet))
-                free[node] = False
-        return picks
-
-    def hypothesis(self, state: SearchState, facet: int | None) -> tuple[int, str]:
-        """Lines 13 to 18: where to look next, and why there."""
-        scenes, belief = state.scenes, state.belief
-        if facet is not None and facet in state.latest:
-            last = state.latest[facet]
-            neighbour = scene_graph.strongest_neighbour(
-                scenes.weights, last.node, belief.field, belief.open
-            )  # (6)
-            if neighbour is not None:
-                return neighbour, "neighbour"
-            if last.missing:
-                closeness = scenes.nodes @ state.footage.encode([last.missing])[0]
-                return int(np.where(belief.open, closeness, -np.inf).argmax()), "missing keyword"
-        node = scene_graph.most_believed(belief.field, belief.open)  # (7)
-        assert node is not None  # the loop ends when all scenes are visited
-        return node, "highest belief"
-
-    def verify(
-        self, state: SearchState, picks: Sequence[tuple[int, int]], run: Run, why: str
-    ) -> None:
-        """Lines 20 to 24: observe independent picks in parallel, then apply them in their order."""
-
-        def observe(pick: tuple[int, int]) -> Observation:
-            node, facet = pick
-            rows, segment = state.scenes.rows_of(node), state.scenes.segments[node]
-            return state.observer.observe(node, rows, segment, facet)  # 21
-
-        for (node, facet), seen in zip(picks, fanout(observe, picks), strict=True):
-            state.seen[node] = state.latest[facet] = seen
-            state.belief.inject(node, seen.score)  # 23, 24
-            note(
-                "observed",
-                step=len(state.seen),
-                scene=node,
-                why=why,
-                facet=state.plan.facets[facet].name,
-                score=round(seen.score, 4),
-                needs_more=seen.needs_more,
-                missing=seen.missing,
-            )
-        best = leading(state)
-        if best is not None:
-            run.propose(best)
-
-    def conclude(self, state: SearchState, run: Run) -> Answer:
-        """Line 26: scenes by Graph-NMS, their frames and texts, and the final call."""
-        belief, question = state.belief.field, state.question
-        selected = scene_graph.graph_nms(
-            belief, state.anchors, state.scenes.weights, max_scenes=self.packages, eta=self.eta
+        return SceneSearch(
+            footage,
+            question,
+            scenes,
+            plan,
+            Observer(footage, question, plan, run["vlm"], self.looking, vlm_tokens),
+            keyword,
+            event,
+            anchors,
+            Belief(scenes, prior, self.graph, spread=self.propagation),  # 5
+            self.steps(question),
+            self.threshold(footage, "retry_below"),
+            propose,
         )
-        state.scenes.record("selected", [float(belief[node]) for node in selected], selected)
-        doubt = self.distrust(state) if self.fallback else None
+
+    def conclude(self, search: SceneSearch, run: Run) -> Answer:
+        """Line 26: scenes, their frames and texts, and the final call."""
+        question = search.question
+        selected = self.selected(search)
+        values = [float(search.belief.field[node]) for node in selected]
+        search.scenes.record("selected", values, selected)
+        doubt = self.distrust(search) if self.fallback else None
         if doubt is not None:
             note("fallback", why=doubt)
         trusted = doubt is None
         # without trusted scores, the notes describe every observed scene
-        nodes = selected if trusted else sorted(state.seen)
-        look = self.final_look(state, selected if trusted and self.optimized_sampling else [])
-        packages = packed(state, nodes) if self.textual_evidence else []
+        nodes = list(dict.fromkeys(selected)) if trusted else sorted(search.seen)
+        look = self.final_look(search, selected if trusted and self.optimized_sampling else [])
+        packages = packed(search, nodes) if self.textual_evidence else []
         odd = negated(question.text) and bool(question.options)
         notes = notes_on(packages, every=self.package_texts == "all")
         if odd and self.option_packs and packages:
-            notes = notes_by_option(state, nodes)
+            notes = notes_by_option(search, nodes)
         answer = guess(
             run["vlm"],
             "videodetective/answer",
             question,
             notes=notes or phrase("videodetective", "no_notes"),
-            plan=state.plan.timing or phrase("videodetective", "no_plan"),
+            plan=search.plan.timing or phrase("videodetective", "no_plan"),
             criteria=phrase("videodetective", "which_is_not") if odd else Plain(""),
             temperature=0.0,
             max_tokens=most_tokens(run["vlm"], self.vlm_tokens),
-            **shown_to(state.footage, look),
+            **shown_to(search.footage, look),
         )
-        return answer.as_answer(
-            evidence=() if answer.abstained else cited(packages, look, state.footage)
-        )
+        evidence = () if answer.abstained else cited(packages, look, search.footage)
+        return answer.as_answer(evidence=evidence)
 
-    def final_look(self, state: SearchState, nodes: Sequence[int]) -> Look:
-        """``frames`` moments, or all if the film has fewer; without scenes, evenly spaced."""
-        scenes, belief = state.scenes, state.belief.field
-        if not nodes:
-            spread = sampling.uniform(len(scenes.rows), self.frames)
-            return look_at(state.footage, scenes.rows[spread].tolist())
+    def selected(self, search: SceneSearch) -> list[int]:
+        """The scenes of the final call: by Graph-NMS, after those that are sure of a place."""
+        belief, weights = search.belief.field, search.scenes.weights
+        if self.order == "facets":
+            return scene_graph.graph_nms(
+                belief, search.anchors, weights, max_scenes=self.packages, eta=self.eta
+            )
+        sure = list(search.best.values())  # a scene may be the best for two options
+        of_question = search.question_scene()
+        if of_question is not None and of_question not in sure:
+            sure.append(of_question)
+        room = max(0, self.packages - len(sure))
+        # four more than needed, since some of them are chosen already
+        more = scene_graph.graph_nms(
+            belief, search.anchors[:0], weights, max_scenes=room + 4, eta=self.eta
+        )
+        return sure + [node for node in more if node not in sure][:room]
+
+    def final_look(self, search: SceneSearch, nodes: Sequence[int]) -> Look:
+        """The frames of the final call; without scenes, evenly spaced."""
+        rows, question = search.scenes.rows, search.question
+        released = self.picking.rule == "released"
+        if nodes:
+            pick = self.most_relevant if released else self.most_believed
+            picked = pick(search, nodes, self.uniform_frames(question))
+        elif released:
+            picked = with_focus(question.text, len(rows), self.frames, search.footage.duration)
+        else:
+            picked = sampling.uniform(len(rows), self.frames).tolist()
+        return look_at(search.footage, rows[picked].tolist())
+
+    def most_believed(self, search: SceneSearch, nodes: Sequence[int], uniform: int) -> list[int]:
+        """``frames`` moments, those of the scenes of highest belief first."""
+        scenes, belief = search.scenes, search.belief.field
         # relevance is relative to the highest belief; without any, nothing is divided by zero
         highest = max(float(belief.max()), 1e-9)
         sizes = [end - begin for begin, end in scenes.spans]
         relevance = np.repeat(np.asarray(belief / highest, np.float64), sizes)
         by_belief = sorted(nodes, key=lambda node: (-float(belief[node]), node))
         best = [scenes.spans[node] for node in by_belief]
-        uniform = self.uniform_frames(state.question)
-        picked = self.picking(scenes.vectors, best, relevance, count=self.frames, uniform=uniform)
-        return look_at(state.footage, scenes.rows[picked].tolist())
+        return self.picking(scenes.vectors, best, relevance, count=self.frames, uniform=uniform)
+
+    def most_relevant(self, search: SceneSearch, nodes: Sequence[int], uniform: int) -> list[int]:
+        """At most ``frames`` moments; a frame is as relevant as it is close to a keyword."""
+        scenes, footage, question = search.scenes, search.footage, search.question
+        keyword = keyword_cosines(footage, scenes.vectors, search.plan).max(axis=0)
+        return self.picking.as_released(
+            scenes.vectors,
+            [scenes.spans[node] for node in nodes],
+            np.clip(keyword, 0.0, 1.0),
+            count=self.frames,
+            uniform=with_focus(question.text, len(scenes.rows), uniform, footage.duration),
+            recalled=self.frames - uniform,
+        )
 
     def uniform_frames(self, question: Question) -> int:
         """How many of the final frames are spread over the whole film."""
@@ -413,20 +375,21 @@ class VideoDetective:
         room = max(0, self.frames - 8 - self.min_uniform)
         return min(self.frames, self.min_uniform + min(extra, room))
 
-    def distrust(self, state: SearchState) -> str | None:
+    def distrust(self, search: SceneSearch) -> str | None:
         """Why the observed scores cannot single out scenes; ``None`` if they can."""
-        return scene_graph.distrust(
-            [observation.score for observation in state.seen.values()],
-            peak=self.threshold(state.footage, "fallback_max"),
-            mean=self.threshold(state.footage, "fallback_mean"),
-            gap=self.threshold(state.footage, "fallback_gap"),
-            low=self.threshold(state.footage, "fallback_low"),
+        return scores.distrust(
+            [observation.score for observation in search.seen.values()],
+            peak=self.threshold(search.footage, "fallback_max"),
+            mean=self.threshold(search.footage, "fallback_mean"),
+            gap=self.threshold(search.footage, "fallback_gap"),
+            low=self.threshold(search.footage, "fallback_low"),
             share=self.fallback_share,
         )
 
     def threshold(self, footage: Footage, name: str) -> float:
-        """A threshold on text scores; the encoder's card may set it for its own scale."""
-        return float(footage.encoder.thresholds.get(name, getattr(self, name)))
+        """A threshold on text scores."""
+        default = SIGLIP.get(name, LOW)
+        return threshold(footage.encoder.thresholds, name, getattr(self, name), default)
 
     def steps(self, question: Question) -> int:
         """B: the most observations."""
@@ -456,87 +419,6 @@ class VideoDetective:
             prompt_words=calls * (question_words + 200) + described_scenes * written + spoken,
             reply_words=self.frames * 50 + observations * 200 + parts + 200,
         )
-
-
-def packed(state: SearchState, nodes: Sequence[int]) -> list[Package]:
-    """The scenes that have a text, in time order; the others are shown as frames alone."""
-    packages = []
-    for node in sorted(nodes):
-        best = state.seen[node].best if node in state.seen else None
-        if best is not None:
-            others = tuple(text for text in state.seen[node].texts if text is not best)
-            packages.append(Package(state.scenes.segments[node], best, others))
-    return packages
-
-
-def notes_on(packages: Sequence[Package], *, every: bool = False) -> list[str]:
-    """The packages in words, one line each; with ``every``, one line per text."""
-    lines = []
-    for package in packages:
-        lines.append(note_line(package.segment, package.text))
-        if every:
-            lines += [note_line(package.segment, text) for text in package.others]
-    return lines
-
-
-def notes_by_option(state: SearchState, nodes: Sequence[int]) -> list[str]:
-    """For each option, the text that fits it best, or that nothing was observed for it."""
-    lines = []
-    for facet, parts in enumerate(state.plan.facets):
-        if parts.name not in state.question.letters:
-            continue
-        letter = Plain(parts.name)
-        best: dict[int, SceneText] = {}
-        for node in nodes:
-            text = state.seen[node].best_for(facet) if node in state.seen else None
-            if text is not None:
-                best[node] = text
-        if best:
-            # ties go to the earlier scene
-            node = max(best, key=lambda node: (best[node].scores[facet], -node))
-            text_line = note_line(state.scenes.segments[node], best[node])
-            lines.append(phrase("videodetective", "option_note", letter=letter, note=text_line))
-        else:
-            lines.append(phrase("videodetective", "option_not_observed", letter=letter))
-    return lines
-
-
-def note_line(segment: Segment, text: SceneText) -> str:
-    """``00:10:00 to 00:10:40, seen: …``."""
-    source = phrase("videodetective", SOURCES[text.source])
-    words_of_text = " ".join(text.text.split())
-    return phrase("videodetective", "note", segment=segment, source=source, text=words_of_text)
-
-
-def cited(packages: Sequence[Package], look: Look, footage: Footage) -> list[Evidence]:
-    """The scenes with the most relevant texts, in time order; without texts, frames shown."""
-    # sorted() is stable: of a tie, the earlier scene is cited
-    best = sorted(packages, key=lambda package: -package.text.score)[:CITED]
-    if not best:
-        moments = [float(footage.times[row]) for row in look.rows[:CITED]]
-        return [Evidence(Segment(time, time), "frame") for time in moments]
-    evidence = []
-    for package in sorted(best, key=lambda package: package.segment):
-        text = package.text
-        evidence.append(Evidence(package.segment, text.source, text.text, round(text.score, 4)))
-    return evidence
-
-
-def leading(state: SearchState) -> Answer | None:
-    """The option with the most evidence so far, or the least for "which is not" questions."""
-    support = {}
-    for facet, parts in enumerate(state.plan.facets):
-        if parts.name in state.question.letters:
-            texts = [text for observation in state.seen.values() for text in observation.texts]
-            support[parts.name] = max((text.scores[facet] for text in texts), default=0.0)
-    if not any(support.values()):
-        return None
-    odd = negated(state.question.text)
-    choose = min if odd else max
-    letter = choose(support, key=lambda name: support[name])
-    reason = f"Of what was observed so far, {'least' if odd else 'most'} speaks for it."
-    packages = packed(state, list(state.seen))
-    return Answer(letter, reason=reason, evidence=tuple(cited(packages, Look(()), state.footage)))
 
 
 def most_tokens(chat: Chat, wanted: int) -> int:

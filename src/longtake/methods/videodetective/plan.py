@@ -17,13 +17,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from longtake._util.timecode import clock, parse_time
 from longtake.agents.answer import shown_to
 from longtake.algorithms.lexical import content_words
-from longtake.algorithms.scene_graph import pieces, semantic
 from longtake.errors import ConfigError
 from longtake.footage.look import Look
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat
 from longtake.llm.structured.ask import ask
 from longtake.llm.structured.letters import read_letter
+from longtake.methods.videodetective.scores import pieces, semantic
 from longtake.prompts import Plain, phrase
 from longtake.tracing.events import note
 from longtake.types import Line, Question, Segment
@@ -197,8 +197,13 @@ def keyword_cosines(
     return best
 
 
-def timeline(chat: Chat, footage: Footage, look: Look, *, tokens: int) -> list[Line]:
-    """The events of a film that a vision model sees in a few frames; none if it is unreadable."""
+def timeline(
+    chat: Chat, footage: Footage, look: Look, *, tokens: int, released: bool = False
+) -> list[Line]:
+    """The events of a film that a vision model sees in a few frames; none if it is unreadable.
+
+    In the released code, an event that ends over ten seconds after the last frame ends with it.
+    """
     reply = ask(
         chat,
         "videodetective/timeline",
@@ -208,7 +213,7 @@ def timeline(chat: Chat, footage: Footage, look: Look, *, tokens: int) -> list[L
         max_tokens=tokens,
         **shown_to(footage, look),
     )
-    duration = footage.duration
+    duration, last = footage.duration, float(footage.times[look.rows[-1]])
     events = []
     for event in reply.events:
         try:
@@ -216,6 +221,8 @@ def timeline(chat: Chat, footage: Footage, look: Look, *, tokens: int) -> list[L
         except ConfigError as error:
             note("event_dropped", why=str(error))
             continue
+        if released and end > last + 10:
+            end = last
         text = event.description.strip()
         if start > duration:
             note("event_dropped", why="it lies outside the film")
@@ -226,19 +233,22 @@ def timeline(chat: Chat, footage: Footage, look: Look, *, tokens: int) -> list[L
     return events
 
 
-def described(events: Sequence[Line], segments: Sequence[Segment]) -> list[str]:
-    """e_i: the events that overlap each scene, joined; if none does, the nearest event."""
-    if not events:
-        return [""] * len(segments)
+def described(
+    events: Sequence[Line], segments: Sequence[Segment], *, nearest: bool = True
+) -> list[str]:
+    """e_i: the events that overlap each scene, joined; if none does, the nearest or nothing."""
     texts = []
     for scene in segments:
         inside = []
         for event in events:
+            begin, end = event.segment.start, event.segment.end
             # an event of no length overlaps nothing, but it lies in a scene
-            if event.segment.overlap(scene) > 0 or event.segment.start in scene:
+            if (begin < scene.end and scene.start < end) or (begin == end and begin in scene):
                 inside.append(event.text)
-        nearest = min(events, key=lambda event: abs(event.segment.middle - scene.middle))
-        texts.append(" ".join(inside) or nearest.text)
+        if not inside and nearest and events:
+            closest = min(events, key=lambda event: abs(event.segment.middle - scene.middle))
+            inside = [closest.text]
+        texts.append(" ".join(inside))
     return texts
 
 

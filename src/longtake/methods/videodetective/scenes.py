@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from longtake.agents.answer import captions_of
-from longtake.algorithms import lexical, sampling, scene_graph
-from longtake.algorithms.scene_graph import Span
-from longtake.footage.look import look_at, rows_within
+from longtake.algorithms import lexical, sampling, scene_graph, segmentation
+from longtake.algorithms.segmentation import Likeness, Span
+from longtake.footage.look import look_at, rows_within, threshold
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat
 from longtake.llm.structured.ask import ask
+from longtake.methods.videodetective import scores
 from longtake.methods.videodetective.plan import SearchPlan
 from longtake.prompts import words
 from longtake.tracing.events import note_scores
@@ -50,6 +51,8 @@ class GraphRule:
     """Share of neighbouring frames that become boundaries if nothing else sets the threshold."""
     min_frames: int = 10
     """A scene with fewer frames is merged with a neighbour (L_min)."""
+    likeness: Likeness = "product"
+    """Which neighbour: by the product of the mean vectors of two scenes, or by its cosine."""
     max_frames: int | None = 120
     """A scene with more frames is divided (ours: a continuous shot must not be one scene)."""
     alpha: float = 0.6
@@ -62,6 +65,8 @@ class GraphRule:
     """Share of belief that comes from neighbours (β)."""
     iterations: int = 7
     """Diffusion steps after each observation (T_prop)."""
+    diffused_prior: bool = False
+    """Also diffuse before the first observation, so that F⁰ is not Y⁰ (from the released code)."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,11 @@ class SceneGraph:
         begin, end = self.spans[node]
         return self.rows[begin:end]
 
+    def until_last_frame(self, footage: Footage) -> list[Segment]:
+        """The scenes as the released code has them: each ends with its last frame."""
+        ends = [float(footage.times[self.rows[end - 1]]) for _, end in self.spans]
+        return [Segment(scene.start, end) for scene, end in zip(self.segments, ends, strict=True)]
+
     def record(
         self, label: str, values: Sequence[float], nodes: Sequence[int] | None = None
     ) -> None:
@@ -104,13 +114,15 @@ def build_graph(footage: Footage, rule: GraphRule, within: Segment | None = None
     vectors = np.asarray(footage.embeddings()[rows], np.float32)
     # frames and texts are compared in one space, so scenes are cut in the same space
     theta = cut_off(footage, vectors, rule)
-    spans = scene_graph.scenes(vectors, theta, shortest=rule.min_frames, longest=rule.max_frames)
+    spans = segmentation.scenes(
+        vectors, theta, shortest=rule.min_frames, longest=rule.max_frames, likeness=rule.likeness
+    )
     starts = footage.times[rows[[begin for begin, _ in spans]]].tolist()
     until = footage.duration if within is None else min(within.end, footage.duration)
     # scenes leave no gap: each ends where the next begins
     ends = [*starts[1:], max(until, starts[-1])]
     segments = tuple(Segment(a, b) for a, b in zip(starts, ends, strict=True))
-    nodes = scene_graph.scene_vectors(vectors, spans)
+    nodes = segmentation.scene_vectors(vectors, spans)
     centres = np.array([segment.middle for segment in segments])
     weights = scene_graph.affinity(nodes, centres, alpha=rule.alpha, tau=rule.tau, top=rule.top)
     return SceneGraph(
@@ -120,13 +132,11 @@ def build_graph(footage: Footage, rule: GraphRule, within: Segment | None = None
 
 def cut_off(footage: Footage, vectors: NDArray[np.float32], rule: GraphRule) -> float:
     """θ_sim on this encoder's scale."""
-    if rule.theta_sim is not None:
-        return rule.theta_sim
-    known = footage.encoder.thresholds.get(SCENE)
+    known = threshold(footage.encoder.thresholds, SCENE, rule.theta_sim, None)
     if known is not None:
-        return float(known)
+        return known
     # an unknown encoder: its own distribution of similarities sets the threshold
-    steps = scene_graph.neighbours(vectors)
+    steps = segmentation.neighbours(vectors)
     return float(np.quantile(steps, rule.quantile)) if len(steps) else 0.0
 
 
@@ -149,26 +159,31 @@ class Belief:
         self.injected = np.array(prior, np.float64)
         self.field = self.injected.copy()
         self.open = np.ones(len(scene_graph), np.bool_)
+        if rule.diffused_prior:
+            self._diffuse()
         scene_graph.record("belief", self.field.tolist())
 
     def inject(self, node: int, score: float) -> None:
         """Lines 23 and 24: Y_i ← s_i, v_i ← 1, and F is diffused again."""
         self.injected[node] = score
         self.open[node] = False
-        if self._spread:
-            # starting from the last belief, a few iterations are enough
-            self.field = scene_graph.diffuse(
-                self._graph.spreading,
-                self.injected,
-                self.field,
-                beta=self._rule.beta,
-                steps=self._rule.iterations,
-            )
-        else:
-            # Table 3 without propagation: scenes are independent
-            self.field = self.injected.copy()
+        self._diffuse()
         self._graph.record("observed", [score], [node])
         self._graph.record("belief", self.field.tolist())
+
+    def _diffuse(self) -> None:
+        if not self._spread:
+            # Table 3 without propagation: scenes are independent
+            self.field = self.injected.copy()
+            return
+        # starting from the last belief, a few iterations are enough
+        self.field = scene_graph.diffuse(
+            self._graph.spreading,
+            self.injected,
+            self.field,
+            beta=self._rule.beta,
+            steps=self._rule.iterations,
+        )
 
 
 @dataclass(frozen=True)
@@ -225,6 +240,9 @@ class ObserveRule:
 
     window: int = 9
     """Frames shown of a scene."""
+    ends: bool = True
+    """Include the last frame of a scene, and that of the film in the timeline (the released code
+    shows the first frames of equal stretches)."""
     onscreen: bool = True
     """Read text in the picture."""
     speech: bool = True
@@ -236,6 +254,10 @@ class ObserveRule:
     """Sum of word weights at which keywords are fully matched (Z_lex)."""
     piece_words: int = 50
     """Long texts are compared in pieces of this many words."""
+
+    def spread(self, count: int, n: int) -> NDArray[np.int64]:
+        """Which ``n`` of ``count`` frames are shown."""
+        return sampling.uniform(count, n) if self.ends else sampling.starts(count, n)
 
 
 @dataclass(frozen=True)
@@ -254,7 +276,7 @@ class Observer:
         self, node: int, rows: NDArray[np.int64], segment: Segment, facet: int
     ) -> Observation:
         """OBSERVE(i, q, K_r, P_r): the texts of a scene, their relevance, and what is missing."""
-        chosen = rows[sampling.uniform(len(rows), self.rule.window)]
+        chosen = rows[self.rule.spread(len(rows), self.rule.window)]
         look = look_at(self.footage, chosen.tolist())
         focus = self.plan.facets[facet]
         report = ask(
@@ -289,15 +311,15 @@ class Observer:
                 continue
             lemmas = lexical.lemmas([text])
             # the time before a line is not part of its meaning
-            pieces = scene_graph.pieces(lexical.untimed(text), self.rule.piece_words)
+            pieces = scores.pieces(lexical.untimed(text), self.rule.piece_words)
             rows = self.footage.encode(pieces)
             weight = getattr(self.rule.weights, source)
-            scores = []
+            ratings = []
             for keywords, queries in self._facets:
                 shared = lexical.overlap(lemmas, keywords, z=self.rule.z_lex)  # (8)
-                alike = scene_graph.semantic(rows, queries)  # (9)
-                scores.append(scene_graph.source_aware(shared, alike, weight))  # (10)
-            rated.append(SceneText(source, text, tuple(scores)))
+                alike = scores.semantic(rows, queries)  # (9)
+                ratings.append(scores.source_aware(shared, alike, weight))  # (10)
+            rated.append(SceneText(source, text, tuple(ratings)))
         return tuple(rated)
 
     @cached_property
