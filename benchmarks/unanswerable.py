@@ -9,14 +9,14 @@ Five sets, each asked of ``lookup`` with the built-in model:
 - ``premises``: ``unanswerable.jsonl``, about the six films of that benchmark that come without a
   package: false premises, most with a name that the film has, written before anything was run, and
   questions that the film answers in other words, with misspellings, or at a time;
-- ``meetings``: questions of the benchmark ``meetings``, and others about meetings of another team in
-  which a word of the question is never said;
+- ``meetings``: questions of the benchmark ``meetings``, and others about meetings of another team
+  in which a word of the question is never said;
 - ``later``: a film that states a fact, and later says something else in one of ten wordings that
   want to be the answer; refused means that the fact is still the answer, or that both are stated;
 - ``corrections``: the same with a real correction; answered means that the correction is told.
 
 One line per question goes to ``results.jsonl``; what is there already is not asked again. An answer
-to an unanswerable question is counted whatever it says; one to an answerable question is right if it
+to an unanswerable question is counted whatever it says; one to an answerable question is right if
 holds an accepted phrase (meetings: if it cites a moment of the evidence).
 """
 

@@ -55,6 +55,8 @@ settings.load_profile("suite")
 @pytest.fixture(autouse=True)
 def no_network(nothing_left_by_test: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Allow connections to loopback only."""
+    # pip runs in processes of its own
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
     connect, connect_ex, getaddrinfo = (
         socket.socket.connect,
         socket.socket.connect_ex,

@@ -26,7 +26,8 @@ SUMMARY = "summary.json"
 """What ``eval`` writes beside the results: the spec's hash, and what the results amount to."""
 FILES = {SPEC, RESULTS, SUMMARY, "traces", "audit", ".lock"}
 ROW_KEYS = {
-    *("id", "video", "status", "choice", "text", "confidence", "evidence", "usage", "error"),
+    *("id", "video", "status", "choice", "text", "confidence", "evidence", "context"),
+    *("usage", "error"),
     *("seen", "rounds", "notes", "signals", "stages"),
 }
 """What a result may hold; anything else could be a label."""

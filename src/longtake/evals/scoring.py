@@ -285,7 +285,7 @@ def cited(row: Mapping[str, Any]) -> list[Segment]:
 
 
 def stretches(row: Mapping[str, Any]) -> list[Segment]:
-    """The stretches that a result refers to: what it cites, and the talk that an account is from."""
+    """What a result refers to: the talk that an account is from, and what it cites."""
     context = row.get("context")
     return [*([Segment(*map(float, context))] if context else []), *cited(row)]
 

@@ -105,7 +105,8 @@ def pull_model(
     """
     folder = cache_folder(settings) / "models"
     checker = DOWNLOADS[RERANKER]
-    if name != RERANKER and source is None:
+    for_tests = name in DOWNLOADS and DOWNLOADS[name].for_tests
+    if name != RERANKER and not for_tests and source is None:
         try:
             pull(RERANKER, checker, folder, progress=begin(checker))
         except ModelError as error:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import lexical, passages
-from longtake.algorithms.evidence import names, numbers
+from longtake.algorithms.evidence import contradicts, names, numbers
 from longtake.algorithms.speakers import speaker
 from longtake.footage.protocol import Footage
 from longtake.types import Evidence, Line, Question, Segment
@@ -145,10 +145,16 @@ def conflicting(
     about = [lines[place] for place in order if shared[place] > 0]
     scores = reader.relevance([each.text for each in about])
     best = float(reader.relevance([each.text for each in cited]).max())
+    if best < reader.threshold("question"):
+        return []
     least = max(best - CONFLICTING, reader.threshold("question"))
+    stated = " ".join([answer, *(each.text for each in cited)])
     found = []
     for each, score in zip(about, scores.tolist(), strict=True):
-        if score >= least and differs(answer, each.text, question.text):
+        if score >= least and (
+            differs(stated, each.text, question.text)
+            or contradicts(cited[0].text, each.text, question.text)
+        ):
             found.append(each)
     return found
 

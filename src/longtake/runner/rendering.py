@@ -143,7 +143,7 @@ QUOTED = 8
 
 
 def from_words(text: str, about: str) -> str:
-    """The text from shortly before where most words of ``about`` are, if that is far from its start."""
+    """The text from shortly before the part with most words of ``about``."""
     words = text.split()
     wanted = lexical.lemmas([about])
     hits = [bool(lexical.lemmas([word]) & wanted) for word in words]

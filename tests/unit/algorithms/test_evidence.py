@@ -9,7 +9,6 @@ from longtake.algorithms.evidence import (
     HELD,
     closest_number,
     contradicts,
-    disagreements,
     held,
     is_instruction,
     names,
@@ -116,7 +115,6 @@ def test_a_number_alone_is_held_however_it_is_written(answer, text, is_held):
 
 @given(st.text(max_size=80), st.text(max_size=40))
 def test_no_text_contradicts_itself(text, question):
-    assert disagreements(question, [text, text]) == []
     if text.strip(" .,!").lower() not in ("yes", "no"):
         assert contradicts(text, text, question) is None
 
@@ -125,20 +123,6 @@ def test_no_text_contradicts_itself(text, question):
 def test_another_number_is_a_contradiction_and_the_same_is_not(one, other):
     reason = contradicts(f"The code is {one}.", f"The code of the vault is {other}.")
     assert (reason is None) == (one == other)
-
-
-def test_lines_disagree_only_about_what_is_asked():
-    lines = [
-        "I checked: the code of the vault is 7311.",
-        "The price of the lantern is 20.",
-        "No, wait. The code of the vault is 7890.",
-        "The code of the vault? It is 7311.",
-    ]
-    assert disagreements(VAULT, lines) == [(0, 2), (2, 3)]
-    assert disagreements("What is the price of the lantern?", lines) == []
-    assert disagreements(CAPTAIN, ["The captain of the ferry is Brenner."] * 2) == []
-    bridge = ["The bridge is open.", "The bridge is not open.", "Isn't the bridge open?"]
-    assert disagreements(OPEN, bridge) == [(0, 1)]
 
 
 @pytest.mark.parametrize(

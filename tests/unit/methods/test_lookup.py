@@ -168,13 +168,17 @@ TALK = [
 ]
 
 
-def test_an_account_has_several_sentences_and_cites_the_stretch():
+def test_an_account_has_several_sentences_with_the_stretch_as_context():
     footage = TestFootage(400, lines=TALK)
     question = Question("What do they think of a solar battery and what it costs?")
     reply = "Ben wants a solar one, which never has to be replaced. It costs four euros more."
     answer, prompts = asked(reply, question, footage)
     assert (answer.status, answer.text) == ("answered", reply)
-    assert answer.evidence[0].segment.overlap(Segment(30, 120)) >= 45
+    assert answer.context.overlap(Segment(30, 120)) >= 45
+    # the lines that support it are cited, and nothing else
+    said = " ".join(line.text for line in TALK)
+    assert all(each.text.partition(": ")[2] in said for each in answer.evidence)
+    assert any("costs four euros more" in each.text for each in answer.evidence)
     assert "costs four euros more" in prompts[0]
 
 
@@ -183,7 +187,7 @@ def test_no_stretch_ends_after_the_film():
     question = Question("What do they think of the plain battery for the first version?")
     answer, _ = asked("Then they take it, for a solar one costs euros more.", question, footage)
     assert answer.status == "answered"
-    assert max(each.segment.end for each in answer.evidence[:1]) == 97
+    assert answer.context.end == 97
 
 
 def test_sentences_of_an_account_that_were_not_said_are_dropped():

@@ -50,7 +50,8 @@ def test_the_built_in_reranker_is_none_until_it_is_downloaded(tmp_path):
     (tmp_path / "models").mkdir()
     write_overlap(tmp_path / "models" / reranker.FILE)
     found = PerceptionModels(PerceptionSettings(), tmp_path).reranker
-    assert found is not None and found.scores("harbour", ["harbour"])[0] == pytest.approx(HIGHEST)
+    assert found is not None
+    assert found.scores("harbour", ["harbour"])[0] == pytest.approx(HIGHEST)
     off = PerceptionModels(PerceptionSettings(reranker="none"), tmp_path)
     assert off.reranker is None
 

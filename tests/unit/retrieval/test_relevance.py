@@ -50,7 +50,11 @@ def test_support_is_the_score_for_the_answer_and_a_share_of_the_one_for_the_ques
 
 
 def test_a_name_must_be_mentioned_where_the_answer_is(reranker):
-    lines = [line(0, "My name is Tina Seelig."), line(10, "Ventures fail."), line(200, "Use shots.")]
+    lines = [
+        line(0, "My name is Tina Seelig."),
+        line(10, "Ventures fail."),
+        line(200, "Use shots."),
+    ]
     footage = film(reranker, lines)
     question = "What does Tina Seelig say about shots?"
     assert missing_names("What does Steve Jobs say?", [cited(10, "Ventures fail.")], footage) == [
@@ -67,9 +71,12 @@ def test_a_name_must_be_mentioned_where_the_answer_is(reranker):
 
 def test_the_first_word_and_the_speaker_are_no_missing_names(reranker):
     lines = [line(0, "Marketing: It is yellow.")]
-    assert missing_names(
-        "Summarize what Marketing says.", [cited(0, lines[0].text)], film(reranker, lines)
-    ) == []
+    assert (
+        missing_names(
+            "Summarize what Marketing says.", [cited(0, lines[0].text)], film(reranker, lines)
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
