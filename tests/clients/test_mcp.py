@@ -160,7 +160,6 @@ def test_without_the_token_there_are_no_tools(address):
     assert answer.status_code == 401
 
 
-@pytest.mark.processes
 @pytest.mark.usefixtures("prepared_models")
 def test_over_stdio(films):
     arguments = ["-m", "longtake", "mcp", "--films", str(films)]
@@ -184,7 +183,6 @@ def test_over_stdio(films):
     assert told
 
 
-@pytest.mark.processes
 @pytest.mark.usefixtures("prepared_models")
 def test_half_of_a_surrogate_pair_over_stdio_is_answered(films):
     line = [sys.executable, "-m", "longtake", "mcp", "--films", str(films), "--model", "lab"]

@@ -75,7 +75,6 @@ def unbroken(film, tmp_path_factory, lend_models):
     return contents(film, cache), took
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize("kills", [1, pytest.param(5, marks=pytest.mark.campaign)])
 def test_index_killed_at_random_moments(film, unbroken, cache, kills):
     """Each kill costs the start of a command; ``make chaos`` kills for an hour."""
@@ -105,7 +104,6 @@ def test_index_killed_at_random_moments(film, unbroken, cache, kills):
     assert not list(folder.glob("parts/*"))
 
 
-@pytest.mark.processes
 @pytest.mark.campaign
 def test_two_indexers_at_once_make_one_set_of_layers(film, unbroken, cache):
     pair = [index(film, cache), index(film, cache)]

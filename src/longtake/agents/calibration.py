@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from longtake.agents.verify import Checked
 from longtake.algorithms import passages
@@ -90,8 +90,8 @@ class Fit:
     model: str
     footage: str
     """``pictures``, ``captions`` or ``words``."""
-    weights: Mapping[str, float]
-    stop_at: float | None = None
+    weights: Mapping[str, FiniteFloat]
+    stop_at: FiniteFloat | None = None
     """Probability at which ``auto`` stops; ``None``: its answers were not compared by stage."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Benchmarks, number of questions, date, and how far the probabilities could be trusted."""

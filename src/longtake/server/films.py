@@ -380,10 +380,21 @@ def public_address(host: str, port: int) -> str:
         raise ConfigError(f"{host}: cannot be found ({error})") from error
     addresses = [ipaddress.ip_address(str(entry[4][0])) for entry in entries]
     # all of them: a name with one private address is an attempt to reach this network
-    if not addresses or not all(ip.is_global and not ip.is_multicast for ip in addresses):
+    if not addresses or not all(map(_is_public, addresses)):
         raise ConfigError(f"{host}: leads to an address that is not public")
     first = addresses[0]
     return f"[{first}]" if first.version == 6 else str(first)
+
+
+UNICAST = ipaddress.IPv6Network("2000::/3")
+"""Elsewhere, addresses may stand for those of IPv4, private ones too, as in 64:ff9b::7f00:1."""
+
+
+def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    if isinstance(address, ipaddress.IPv6Address):
+        tunnelled = address.sixtofour is not None or address.teredo is not None
+        return address.is_global and address in UNICAST and not tunnelled
+    return address.is_global and not address.is_multicast
 
 
 class _Draft:

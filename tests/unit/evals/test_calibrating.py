@@ -97,6 +97,19 @@ def test_a_file_that_is_no_calibration_is_rejected_in_a_line(tmp_path, text):
     assert "\n" not in str(problem.value)
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+@pytest.mark.parametrize("field", ["weights", "stop_at"])
+def test_numbers_in_a_calibration_are_finite(field, number, tmp_path):
+    path = tmp_path / "calibration.json"
+    values = {"weights": '{"bias": 1}', "stop_at": "0.5"}
+    values[field] = f'{{"bias": {number}}}' if field == "weights" else number
+    fields = ", ".join(f'"{name}": {value}' for name, value in values.items())
+    path.write_text(f'[{{"method": "auto", "model": "m", "footage": "words", {fields}}}]')
+    # otherwise every answer would be called nearly certain
+    with pytest.raises(ConfigError, match="finite number"):
+        read(path)
+
+
 def test_the_command_fits_and_writes_with_provenance(run, tmp_path):
     """Slow: it evaluates before it fits."""
     out, kept = tmp_path / "calibration.json", tmp_path / "run"

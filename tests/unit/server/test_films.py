@@ -151,7 +151,11 @@ def test_urls_are_refused_unless_their_domain_was_allowed(client, arrivals):
 
 @pytest.mark.parametrize(
     "address",
-    ["127.0.0.1", "10.0.0.5", "169.254.169.254", "::1", "fd00::1", "0.0.0.0", "224.0.0.1"],
+    [
+        *("127.0.0.1", "10.0.0.5", "169.254.169.254", "::1", "fd00::1", "0.0.0.0", "224.0.0.1"),
+        # private addresses of IPv4 within IPv6
+        *("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::127.0.0.1"),
+    ],
 )
 def test_an_allowed_name_that_leads_inside_is_refused(arrivals, monkeypatch, address):
     found = [(2, 1, 6, "", ("93.184.216.34", 443)), (2, 1, 6, "", (address, 443))]
