@@ -20,7 +20,7 @@ from pathlib import Path
 
 from real_model import ROOT, data_folder, logged
 
-from longtake.evals.runs import RunFolder
+from longtake_bench.runs import RunFolder
 
 BUDGET = ["--max-tokens", "40000"]
 """Symphony, the most expensive method, uses 24,000 on average in docs/results.md."""

@@ -22,13 +22,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from longtake.evals.benchmarks.lab import lab
-from longtake.evals.experiment import with_profile_model
-from longtake.evals.runner import Solver, answer_one
-from longtake.evals.scoring import accuracy, correct
-from longtake.lab.profile import PROFILE
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
+from longtake_bench.benchmarks.lab import lab
+from longtake_bench.experiment import with_profile_model
+from longtake_bench.lab.profile import PROFILE
+from longtake_bench.runner import Solver, answer_one
+from longtake_bench.scoring import accuracy, correct
 
 MINUTES = 20
 SEEDS = range(20, 40)

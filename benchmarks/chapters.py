@@ -21,7 +21,7 @@ import numpy as np
 from events_f1 import f1
 
 from longtake.algorithms.stretches import HIGH, SIDE, Talk
-from longtake.evals.benchmarks import meetings
+from longtake_bench.benchmarks import meetings
 
 NEAR = 30.0
 """Seconds within which a boundary is found."""

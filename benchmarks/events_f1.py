@@ -66,7 +66,7 @@ def one(python: str, minutes: int, seed: int) -> dict[str, float]:
     from longtake.config import Settings
     from longtake.index.film import Film, partition
     from longtake.index.store import Store
-    from longtake.lab.film import FILM, make_world, write_world
+    from longtake_bench.lab.film import FILM, make_world, write_world
 
     world = make_world(seed, minutes, 1)
     truth = [episode.start for episode in world.script.episodes][1:]

@@ -23,11 +23,11 @@ from functools import partial
 from pathlib import Path
 
 from longtake.config import Settings
-from longtake.evals.benchmarks import LabelledQuestion, lab
-from longtake.evals.benchmarks.meetings import MeetingSource
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.extraction import extract, read_schema
 from longtake.runner.session import Session
+from longtake_bench.benchmarks import LabelledQuestion, lab
+from longtake_bench.benchmarks.meetings import MeetingSource
 
 NEAR = 2.0
 """Seconds between a cited picture and the evidence that it shows."""

@@ -49,14 +49,14 @@ from transformers import (
 
 from longtake.config import BudgetSettings, MediaSettings, PerceptionSettings, Settings
 from longtake.config.entries import OpenAIEntry
-from longtake.evals.report import table
-from longtake.lab.film import make_world, write_world
 from longtake.llm.budget import Hold, Ledger
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.estimate import estimate, total
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
 from longtake.types import Question, Usage
+from longtake_bench.lab.film import make_world, write_world
+from longtake_bench.report import table
 
 SIZES = {
     # config.json of Qwen/Qwen2.5-VL-3B-Instruct

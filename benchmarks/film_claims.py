@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 import longtake
-from longtake.evals.report import table
 from longtake.video.clip import Encoding, write_film
 from longtake.video.subtitles import srt
+from longtake_bench.report import table
 
 SECONDS = 240
 NAMES = ("Brenner", "Hollis", "Okafor", "Lindqvist", "Moreau", "Castellan")

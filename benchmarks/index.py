@@ -31,7 +31,7 @@ from typing import Any
 import index_truth
 from joined_film import Placed, distinct, join, timeline
 
-from longtake.evals.report import table
+from longtake_bench.report import table
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "build" / "index"

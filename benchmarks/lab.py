@@ -17,17 +17,17 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from longtake.evals import scoring
-from longtake.evals.benchmarks import Benchmark
-from longtake.evals.benchmarks.lab import lab
-from longtake.evals.experiment import frames_in_one_call, with_profile_model
-from longtake.evals.report import table
-from longtake.evals.runner import Scored, Solver, evaluate, score
-from longtake.evals.runs import RunFolder, format_mean
-from longtake.evals.scoring import paired
-from longtake.lab.profile import PROFILE
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
+from longtake_bench import scoring
+from longtake_bench.benchmarks import Benchmark
+from longtake_bench.benchmarks.lab import lab
+from longtake_bench.experiment import frames_in_one_call, with_profile_model
+from longtake_bench.lab.profile import PROFILE
+from longtake_bench.report import table
+from longtake_bench.runner import Scored, Solver, evaluate, score
+from longtake_bench.runs import RunFolder, format_mean
+from longtake_bench.scoring import paired
 
 METHODS = (
     *("blind", "lookup", "search", "auto"),

@@ -23,15 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from longtake.config import Settings
-from longtake.evals.benchmarks.lab import LabSource
 from longtake.footage.protocol import Footage
-from longtake.lab.facts import sentence
-from longtake.lab.footage import LabEncoder, LabFootage
-from longtake.lab.library import LibraryWorld, captions, make_library
-from longtake.lab.profile import LabModel
-from longtake.lab.prompt import Eyes
-from longtake.lab.questions import LabQuestion
-from longtake.lab.world import make_script
 from longtake.library import Adder, Entry, Library, ask_library
 from longtake.library.catalog import Facts
 from longtake.library.segments import FilmRows, material_of_footage, rows_of
@@ -43,6 +35,14 @@ from longtake.runner.session import Session
 from longtake.types import Answer, Line
 from longtake.video.clip import Encoding, write_film
 from longtake.video.container import NO_FILE
+from longtake_bench.benchmarks.lab import LabSource
+from longtake_bench.lab.facts import sentence
+from longtake_bench.lab.footage import LabEncoder, LabFootage
+from longtake_bench.lab.library import LibraryWorld, captions, make_library
+from longtake_bench.lab.profile import LabModel
+from longtake_bench.lab.prompt import Eyes
+from longtake_bench.lab.questions import LabQuestion
+from longtake_bench.lab.world import make_script
 
 MINUTES = 10
 STEP = 5

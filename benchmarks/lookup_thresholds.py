@@ -18,11 +18,11 @@ from longtake.algorithms import passages as phrases
 from longtake.algorithms.evidence import held
 from longtake.algorithms.question_kinds import CERTAIN
 from longtake.config import load
-from longtake.evals.benchmarks import NOT_TOLD, LabelledQuestion, films
 from longtake.footage.protocol import Footage
 from longtake.methods.lookup.method import Passage, asked_for, bearing, promise, read
 from longtake.runner.films import open_film
 from longtake.types import Segment
+from longtake_bench.benchmarks import NOT_TOLD, LabelledQuestion, films
 
 BEARINGS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 SHARES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

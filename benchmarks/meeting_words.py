@@ -34,13 +34,13 @@ from longtake.algorithms.lexical import STOP, content_words
 from longtake.algorithms.passages import NEAR, occurrences
 from longtake.algorithms.speakers import by_speaker, speaker
 from longtake.config import Settings
-from longtake.evals.benchmarks import lab
-from longtake.evals.benchmarks.meetings import MeetingSource
 from longtake.footage.protocol import Footage
 from longtake.methods.lookup.method import CROWDED, Lookup, read, who
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 from longtake.types import Line, Question, Segment
+from longtake_bench.benchmarks import lab
+from longtake_bench.benchmarks.meetings import MeetingSource
 
 WORD = re.compile(r"(?<!')[a-z]+(?:'[a-z]+)?")
 IRREGULAR = {

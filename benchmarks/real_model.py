@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from longtake.algorithms.scope import scope
-from longtake.evals import benchmarks
-from longtake.evals.report import table
-from longtake.evals.scoring import measure_citations
 from longtake.types import Segment
+from longtake_bench import benchmarks
+from longtake_bench.report import table
+from longtake_bench.scoring import measure_citations
 
 ROOT = Path(__file__).parents[1]
 MEASURES = ("mIoU", "mIoP", "Acc@GQA")

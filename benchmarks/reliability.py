@@ -13,9 +13,9 @@ from pathlib import Path
 
 from longtake.agents.calibration import Fit, read, shipped
 from longtake.algorithms.calibration import chance_error, expected_error, reliability
-from longtake.evals.report import read_labelled
-from longtake.evals.scoring import wilson
-from longtake.plots import Mark, as_svg, scatter
+from longtake_bench.plots import Mark, as_svg, scatter
+from longtake_bench.report import read_labelled
+from longtake_bench.scoring import wilson
 
 Bins = Sequence[Sequence[float]]
 

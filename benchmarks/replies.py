@@ -40,7 +40,6 @@ from longtake.agents.team import Member
 from longtake.config import BudgetSettings, Settings
 from longtake.config.entries import LocalEntry, OpenAIEntry, SocraticEntry
 from longtake.errors import LongtakeError
-from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, short_clips
 from longtake.footage.protocol import Footage
 from longtake.llm.backends.local import LocalChat
 from longtake.llm.catalog import ModelCatalog
@@ -52,6 +51,7 @@ from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 from longtake.tracing.sinks import Meter
 from longtake.types import Answer, Question, Usage
+from longtake_bench.benchmarks import Benchmark, BenchmarkQuestion, short_clips
 
 BENCH = Path(__file__).parents[1] / ".." / "shared" / "bench"
 MODEL, EYES = "asked", "asked/eyes"

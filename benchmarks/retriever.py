@@ -30,17 +30,18 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from longtake.algorithms import sampling
-from longtake.evals.report import table
-from longtake.evals.scoring import paired
-from longtake.lab import vocabulary as v
-from longtake.lab.drawing import Painter
-from longtake.lab.facts import Sign, sentence
-from longtake.lab.profile import numbers
-from longtake.lab.world import Script, make_script
 from longtake.perception.retriever import Shape
 from longtake.perception.torch_encoder import TorchImageTextEncoder, TrainableEncoder
-from longtake.training.data import CaptionedClip, Dropped, Pairs, embed
-from longtake.training.fit import (
+from longtake.types import Frame, Segment
+from longtake_bench.lab import vocabulary as v
+from longtake_bench.lab.drawing import Painter
+from longtake_bench.lab.facts import Sign, sentence
+from longtake_bench.lab.profile import numbers
+from longtake_bench.lab.world import Script, make_script
+from longtake_bench.report import table
+from longtake_bench.scoring import paired
+from longtake_bench.training.data import CaptionedClip, Dropped, Pairs, embed
+from longtake_bench.training.fit import (
     Schedule,
     TrainingProgress,
     device_of,
@@ -50,7 +51,6 @@ from longtake.training.fit import (
     pooled_scores,
     recalls,
 )
-from longtake.types import Frame, Segment
 
 DEEDS = 5
 """Deeds in a clip."""

@@ -43,12 +43,12 @@ from serve_process import (
 )
 from serve_viewers import sse
 
-from longtake.lab.drawing import Painter
-from longtake.lab.film import make_world, write_world
-from longtake.lab.world import make_script
 from longtake.server.journal import Ask, Journal, RunRecord, new_id
 from longtake.video.clip import Encoding, write_film
 from longtake.video.subtitles import srt
+from longtake_bench.lab.drawing import Painter
+from longtake_bench.lab.film import make_world, write_world
+from longtake_bench.lab.world import make_script
 
 ASKS, EVENTS = 500, 20_000
 LOCAL = "local/qwen2.5-1.5b"

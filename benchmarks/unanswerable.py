@@ -32,12 +32,12 @@ from typing import Any
 
 from longtake.algorithms import lexical
 from longtake.config import load
-from longtake.evals.benchmarks import films, meetings
-from longtake.evals.benchmarks.meetings import TranscriptFootage
-from longtake.evals.report import table
 from longtake.footage.protocol import Footage
 from longtake.runner.session import Session
 from longtake.types import Line, Question, Segment
+from longtake_bench.benchmarks import films, meetings
+from longtake_bench.benchmarks.meetings import TranscriptFootage
+from longtake_bench.report import table
 
 HERE = Path(__file__).with_name("unanswerable.jsonl")
 STORY = (

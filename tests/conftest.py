@@ -270,7 +270,7 @@ def inline_workers(
     if not request.node.get_closest_marker("worker_processes"):
         from support.working import Inline
 
-        monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
+        monkeypatch.setattr("longtake_bench.runner.Processes", Inline)
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from films import FILMS, begin_film
 
 import longtake
 from longtake import cli, registry
-from longtake.evals.benchmarks import BenchmarkInfo, about
-from longtake.lab import film
 from longtake.methods.base import FULL, configure
 from longtake.runner import assignment
+from longtake_bench.benchmarks import BenchmarkInfo, about, benchmarks
+from longtake_bench.lab import film
 
 ROOT = Path(__file__).parent.parent
 ROOT_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -160,7 +160,7 @@ def test_every_command_is_in_the_readme():
 
 
 def test_every_benchmark_can_be_described():
-    assert all(isinstance(about(name), BenchmarkInfo) for name in registry.benchmarks)
+    assert all(isinstance(about(name), BenchmarkInfo) for name in benchmarks)
 
 
 def fields_of(method, prefix=""):

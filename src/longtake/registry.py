@@ -135,28 +135,6 @@ def _missing(target: type[Any], parts: tuple[str, ...]) -> str:
     return f"it has no {', '.join(missing)}" if missing else ""
 
 
-benchmarks = Registry(
-    "benchmark",
-    "longtake.benchmarks",
-    {
-        "egoschema": "longtake.evals.benchmarks.short_clips:EGOSCHEMA",
-        "egoschema-captions": "longtake.evals.benchmarks.short_clips:EGOSCHEMA_CAPTIONS",
-        "nextqa": "longtake.evals.benchmarks.short_clips:NEXTQA",
-        "nextqa-captions": "longtake.evals.benchmarks.short_clips:NEXTQA_CAPTIONS",
-        "films": "longtake.evals.benchmarks.films:ABOUT",
-        "nextgqa": "longtake.evals.benchmarks.short_clips:NEXTGQA",
-        "nextgqa-captions": "longtake.evals.benchmarks.short_clips:NEXTGQA_CAPTIONS",
-        "videomme": "longtake.evals.benchmarks.long_videos:VIDEOMME",
-        "longvideobench": "longtake.evals.benchmarks.long_videos:LONGVIDEOBENCH",
-        "mlvu": "longtake.evals.benchmarks.long_videos:MLVU",
-        "lvbench": "longtake.evals.benchmarks.long_videos:LVBENCH",
-        "meetings": "longtake.evals.benchmarks.meetings:ABOUT",
-        "lab": "longtake.evals.benchmarks.lab:ABOUT",
-        "lab-captions": "longtake.evals.benchmarks.lab:CAPTIONS",
-    },
-)
-"""Questions with labels; each is a ``BenchmarkInfo`` of :mod:`longtake.evals.benchmarks`."""
-
 methods = Registry(
     "method",
     "longtake.methods",
@@ -199,7 +177,6 @@ backends = Registry(
         "socratic": "longtake.llm.backends.socratic:SocraticBackend",
         "senses": "longtake.llm.backends.socratic:PerceptionOnlyBackend",
         "scripted": "longtake.llm.backends.scripted:ScriptedBackend",
-        "lab": "longtake.lab.model:LabBackend",
     },
     _no_backend,
 )

@@ -36,9 +36,9 @@ from films import Recipe, x264  # noqa: E402
 
 from longtake.index.film import Film  # noqa: E402
 from longtake.index.store import Store  # noqa: E402
-from longtake.lab.model import parse  # noqa: E402
 from longtake.server.app import serving  # noqa: E402
-from longtake.server.openai.simulated import SimulatedService  # noqa: E402
+from longtake_bench.lab.model import parse  # noqa: E402
+from longtake_bench.simulated_server import SimulatedService  # noqa: E402
 
 FILM = Recipe(
     "film.mp4", x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}), count=1500

@@ -87,7 +87,7 @@ def test_lab_make_keeps_what_links_lead_to(run, film):
 
 
 def test_lab_make_makes_a_world_again(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("longtake.lab.film.write_film", begin_film)
+    monkeypatch.setattr("longtake_bench.lab.film.write_film", begin_film)
     for _ in range(2):
         code, _, err = run("lab", "make", "--minutes", 1, "--questions", 1, "--out", tmp_path)
         assert code == 0, err

@@ -22,14 +22,14 @@ from support.annotations import EGOSCHEMA, LONGVIDEOBENCH, LVBENCH, MLVU, NEXTQA
 from longtake import config
 from longtake.agents.team import read_team
 from longtake.errors import LongtakeError
-from longtake.evals import runs
-from longtake.evals.benchmarks import load
-from longtake.evals.benchmarks.long_videos import DEV
-from longtake.lab.film import read_script
-from longtake.lab.world import make_script
 from longtake.tracing import trace
-from longtake.training.data import read_list
 from longtake.video.subtitles import read_subtitles
+from longtake_bench import runs
+from longtake_bench.benchmarks import load
+from longtake_bench.benchmarks.long_videos import DEV
+from longtake_bench.lab.film import read_script
+from longtake_bench.lab.world import make_script
+from longtake_bench.training.data import read_list
 
 SECONDS = 10.0
 """CPU time that no text of some kilobytes may take."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.serving import start_server
 
-from longtake.lab.film import World, make_world, write_world
+from longtake_bench.lab.film import World, make_world, write_world
 
 MINUTES = 3
 CLIPS = Path(__file__).parents[3] / "shared" / "media"

@@ -17,8 +17,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from longtake.config import Settings, cache_folder
-from longtake.lab.film import make_world, write_world
-from longtake.lab.questions import LabQuestion
+from longtake_bench.lab.film import make_world, write_world
+from longtake_bench.lab.questions import LabQuestion
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

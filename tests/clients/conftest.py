@@ -11,12 +11,12 @@ import uvicorn
 from support.patience import PATIENCE
 
 from longtake.config import AnswerSettings, Settings
-from longtake.lab.film import make_world
-from longtake.lab.footage import LabFootage
 from longtake.server.app import _bind, create_app
 from longtake.server.options import ServeOptions
 from longtake.server.security import AccessKeys
 from longtake.video.clip import Encoding, write_film
+from longtake_bench.lab.film import make_world
+from longtake_bench.lab.footage import LabFootage
 
 TOKEN = "t" * 32
 WORLD = make_world(seed=8, minutes=2, questions=24)

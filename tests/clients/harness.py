@@ -23,9 +23,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from longtake.lab.film import make_world
-from longtake.lab.footage import LabFootage
 from longtake.video.clip import Encoding, write_film
+from longtake_bench.lab.film import make_world
+from longtake_bench.lab.footage import LabFootage
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))

@@ -22,8 +22,8 @@ from mcp.client.streamable_http import streamable_http_client
 from PIL import Image
 
 from longtake.config import PerceptionSettings
-from longtake.lab.footage import LabFootage
 from longtake.video.clip import Encoding, write_film
+from longtake_bench.lab.footage import LabFootage
 
 QUESTION = next(q for q in WORLD.questions if q.options)
 TOOLS = {

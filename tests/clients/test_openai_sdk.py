@@ -9,8 +9,8 @@ import pytest
 from clients.conftest import TOKEN, WORLD
 from support.patience import PATIENCE
 
-from longtake.lab.footage import LabFootage
 from longtake.llm.media import encode_jpeg
+from longtake_bench.lab.footage import LabFootage
 
 MODEL = "longtake/uniform"
 CHOICE = next(q for q in WORLD.questions if q.options)

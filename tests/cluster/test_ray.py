@@ -12,15 +12,15 @@ from support.working import Count, alone_at_the_gate, collect, make_film, take_t
 
 from longtake._util.process_pool import TaskFailed, TaskValue, WorkerPool
 from longtake.cluster.backends import BackendAddress
-from longtake.cluster.evaluation import ClusterRun
 from longtake.cluster.indexing import FilmTask, index_films
 from longtake.config import CacheSettings, IndexSettings, Settings
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks import BenchmarkQuestion
-from longtake.evals.runner import Solver, answer_one
 from longtake.index.tasks import tasks
 from longtake.runner.films import open_film
 from longtake.types import Question
+from longtake_bench.benchmarks import BenchmarkQuestion
+from longtake_bench.cluster import ClusterRun
+from longtake_bench.runner import Solver, answer_one
 
 FPS = 12.0
 """Two chunks a film."""

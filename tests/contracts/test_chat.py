@@ -9,8 +9,6 @@ import pytest
 from support.server import completion, serve
 
 from longtake.config import BudgetSettings
-from longtake.lab.model import LabChat
-from longtake.lab.profile import LabModel
 from longtake.llm.backend import Description
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.backends.scripted import ScriptedChat
@@ -30,6 +28,8 @@ from longtake.llm.middleware import (
     Traced,
 )
 from longtake.types import Frame
+from longtake_bench.lab.model import LabChat
+from longtake_bench.lab.profile import LabModel
 
 MESSAGES = [say("system", "Be brief."), say("user", "Say ok.")]
 

@@ -8,10 +8,10 @@ from longtake.footage.plain import FootageWithout
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.store import Store
-from longtake.lab.film import make_world, write_world
-from longtake.lab.footage import LabEncoder, LabFootage
 from longtake.perception.loader import PerceptionModels
 from longtake.types import Segment
+from longtake_bench.lab.film import make_world, write_world
+from longtake_bench.lab.footage import LabEncoder, LabFootage
 
 WITHIN = Segment(10.0, 30.0)
 

@@ -9,9 +9,6 @@ import pytest
 
 from longtake.agents.run import Agent, Run
 from longtake.config import BudgetSettings
-from longtake.evals.benchmarks.lab import lab
-from longtake.lab.model import LabChat
-from longtake.lab.profile import parse
 from longtake.llm.chat import HERE, Price
 from longtake.llm.middleware import Carded
 from longtake.methods.base import configure
@@ -19,6 +16,9 @@ from longtake.registry import methods
 from longtake.runner.estimate import estimate
 from longtake.runner.session import solve
 from longtake.types import Answer, Question
+from longtake_bench.benchmarks.lab import lab
+from longtake_bench.lab.model import LabChat
+from longtake_bench.lab.profile import parse
 
 AT_LENGTH = (
     " and this is told at length, with many further words about where, when, how and why "

@@ -1,6 +1,6 @@
 """Every method on the lab: no field of its replies, or of its tools, falls back to a neutral value.
 
-``tests/unit/lab/test_neutral.py`` goes over the reply types that are written down in methods. Some
+``tests/bench/lab/test_neutral.py`` goes over the reply types that are written down in methods. Some
 are made only when a method runs (scores for a team, the arguments of tools), so methods run here.
 """
 
@@ -9,10 +9,10 @@ import json
 import pytest
 
 from longtake import registry
-from longtake.evals.benchmarks.lab import lab
-from longtake.evals.runner import Solver, answer_one
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
+from longtake_bench.benchmarks.lab import lab
+from longtake_bench.runner import Solver, answer_one
 
 KINDS = ("needle", "spoken", "open")
 """A question with options, one that is answered by subtitles, and one to be answered in words."""

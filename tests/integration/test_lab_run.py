@@ -9,16 +9,16 @@ from support.server import Send, serve
 from longtake import cli
 from longtake.config import AnswerSettings, Settings
 from longtake.errors import ModelError
-from longtake.evals import experiment
-from longtake.evals.benchmarks.lab import lab
-from longtake.evals.runner import Solver, answer_one, score
-from longtake.lab.film import make_world, write_world
-from longtake.lab.profile import parse
 from longtake.registry import methods
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 from longtake.server.app import serving
-from longtake.server.openai.simulated import SimulatedService
+from longtake_bench import experiment
+from longtake_bench.benchmarks.lab import lab
+from longtake_bench.lab.film import make_world, write_world
+from longtake_bench.lab.profile import parse
+from longtake_bench.runner import Solver, answer_one, score
+from longtake_bench.simulated_server import SimulatedService
 
 
 def solve_all(benchmark, method, model, **fields):

@@ -40,7 +40,7 @@ def act(request: Request) -> Send:
 
 @pytest.mark.parametrize("method", ["lvagent", "a4vl"])
 def test_every_server_of_the_team_is_asked(tmp_path, monkeypatch, capsys, method):
-    monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
+    monkeypatch.setattr("longtake_bench.runner.Processes", Inline)
     monkeypatch.setenv("OPENAI_API_KEY", "the-key")
     models, team, out = tmp_path / "models.toml", tmp_path / "team.toml", tmp_path / "run"
     addresses = re.findall(r'base_url = "(.*)"', MODELS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longtake.lab.profile import PROFILE
+from longtake_bench.lab.profile import PROFILE
 
 ARCHIVE = Path(__file__).parents[1] / "fixtures" / "longtake-0.2.0.tar.xz"
 WRITTEN_AT = "/tmp/v02"

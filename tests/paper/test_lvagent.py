@@ -21,7 +21,6 @@ from longtake.agents.team import Opinion, majority, prune, tally
 from longtake.algorithms import sampling
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
-from longtake.evals import selection
 from longtake.footage.look import clip_scorer
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Options, Reply
@@ -32,6 +31,7 @@ from longtake.perception.minilm import MeanPooling
 from longtake.runner.session import solve
 from longtake.tracing.events import ScoresSet
 from longtake.types import Line, Question, Segment
+from longtake_bench import selection
 
 QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))
 OPEN = Question("What is thrown?")

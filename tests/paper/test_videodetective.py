@@ -12,8 +12,6 @@ from support.talking import TalkingFootage
 
 from longtake.algorithms import lexical, sampling, scene_graph, segmentation
 from longtake.errors import ConfigError
-from longtake.lab.model import LabChat
-from longtake.lab.profile import parse
 from longtake.methods.base import configure
 from longtake.methods.videodetective import method as videodetective
 from longtake.methods.videodetective import scores as score
@@ -23,6 +21,8 @@ from longtake.methods.videodetective.plan import described
 from longtake.methods.videodetective.scenes import GraphRule, Observation, ObserveRule, SceneText
 from longtake.tracing.events import ScoresSet
 from longtake.types import Line, Question, Segment
+from longtake_bench.lab.model import LabChat
+from longtake_bench.lab.profile import parse
 
 SETTLED = ("nothing", False, "")
 SEEN = {n: (f"a {word}", False, "") for n, word in enumerate(FILM)}

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from processes import Bags
 
-from longtake.evals.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.footage.plain import CaptionedFootage
 from longtake.types import Answer, Evidence, Question, Segment
+from longtake_bench.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion
 
 COLOURS = ("red", "green", "blue", "white")
 SECONDS = 20

@@ -22,11 +22,11 @@ from longtake._util.process_pool import (
     WorkerPool,
 )
 from longtake.cluster.backends import with_notes
-from longtake.cluster.evaluation import Limits, SharedGate
 from longtake.errors import ConfigError
 from longtake.tracing.events import note
 from longtake.types import Answer
 from longtake.video.clip import Encoding, write_film
+from longtake_bench.cluster import Limits, SharedGate
 from support.patience import FOREVER, PATIENCE
 
 

@@ -39,21 +39,23 @@ GROUPS = {
         "summary": "what a film is about; chapters to export",
         "transcript, speakers": "what is said, as subtitles too; who speaks",
         "info, frames, clip": "describe a film; save stills; cut a stretch",
+        "events": "where its content changes",
     },
     "Manage": {
         "setup, doctor": "choose a model; check the installation",
         "models, methods": "list, try and download models; show methods",
         "index, cache": "index films ahead; list and clear the cache",
     },
-    "Measure": {
-        "eval, report, audit": "run benchmarks; score runs; question scores",
-        "reproduce, calibrate": "a paper's tables; fit probabilities",
-        "select, train-retriever": "choose a team; train a finder of clips",
-        "lab, events": "films of known truth; where content changes",
-    },
 }
 """Built-in commands as ``--help`` shows them, without importing any."""
 COMMANDS = tuple(name for group in GROUPS.values() for names in group for name in names.split(", "))
+MEASURING = {
+    "eval, report, audit": "run benchmarks; score runs; question scores",
+    "reproduce, calibrate": "a paper's tables; fit probabilities",
+    "select, train-retriever": "choose a team; train a finder of clips",
+    "lab": "films of known truth, simulated models",
+}
+"""Commands of the package ``longtake_bench``, as ``--help`` shows them if it is installed."""
 
 RENAMED = {
     "benchmarks": ("eval", "--list"),
@@ -70,12 +72,10 @@ RENAMED_OPTIONS = {
 """Options of version 0.2 and their present names; they work until version 0.4."""
 
 _FILES = {
-    "audit": "eval",
     "doctor": "setup",
     "events": "summary",
     "frames": "clip",
     "mcp": "serve",
-    "report": "eval",
     "speakers": "transcript",
 }
 """Commands that share a module with another one."""
@@ -115,8 +115,20 @@ class _LazyGroup(click.Group):
         formatter.write(USAGE)
         for title, group in GROUPS.items():
             _write_group(formatter, title, group)
+        installed = _added()
+        measuring = {
+            names: summary
+            for names, summary in MEASURING.items()
+            if all(name in installed for name in names.split(", "))
+        }
+        _write_group(formatter, "Measure", measuring)
+        known = {name for names in measuring for name in names.split(", ")}
         # the summary of an added command would require importing it
-        added = {name: f"Added by {_package(point)}." for name, point in _added().items()}
+        added = {
+            name: f"Added by {_package(point)}."
+            for name, point in installed.items()
+            if name not in known
+        }
         _write_group(formatter, "Added", added)
         formatter.write(f"\n{SHARED_OPTIONS}\n")
 
@@ -205,8 +217,7 @@ def _load(name: str) -> click.Command:
     finally:
         gc.freeze()
         gc.enable()
-    # a function named eval would shadow the built-in
-    command = getattr(module, "eval_command" if name == "eval" else identifier)
+    command = getattr(module, identifier)
     assert isinstance(command, click.Command)
     return command
 

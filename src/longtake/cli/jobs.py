@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,7 +12,6 @@ from longtake._util.timecode import clock
 from longtake.cli.options import COUNT
 from longtake.cli.output import progress, say
 from longtake.cluster.backends import BackendAddress, parse_backend
-from longtake.cluster.evaluation import ClusterRun, cost_of
 from longtake.cluster.indexing import FilmIndexResult, FilmTask, for_workers, index_films
 from longtake.config import Settings
 from longtake.errors import ConfigError
@@ -38,12 +35,6 @@ only_option = click.option(
 workers_option = click.option(
     "--workers", type=COUNT, metavar="N", help="Workers, with --on.  [default: as many as fit]"
 )
-spend_option = click.option(
-    "--max-spend",
-    type=click.FloatRange(0, min_open=True),
-    metavar="USD",
-    help="With --on: ask no further questions once the run has cost this much.",
-)
 
 
 def check_workers(where: BackendAddress | None, workers: int | None) -> None:
@@ -57,27 +48,6 @@ def given_workers() -> int | None:
     context = click.get_current_context()
     given = context.get_parameter_source("workers") != click.core.ParameterSource.DEFAULT
     return context.params["workers"] if given else None
-
-
-@contextmanager
-def asking_on(
-    where: BackendAddress | None,
-    *,
-    max_cost: float | None = None,
-    earlier: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Iterator[ClusterRun | None]:
-    """Yield what asks questions on an engine, or ``None`` without ``--on``.
-
-    The costs of ``earlier`` results count towards ``max_cost``, the limit of the whole run.
-    """
-    if where is None:
-        if max_cost is not None:
-            raise ConfigError("--max-spend needs --on; add --on processes")
-        yield None
-        return
-    spent = sum(map(cost_of, (earlier or {}).values()), 0.0)
-    with where.open(given_workers()) as engine:
-        yield ClusterRun(engine, say, max_cost, spent)
 
 
 def index_on(

@@ -15,8 +15,8 @@ from support.working import Inline
 from longtake import cli
 from longtake.cli import eval as eval_module
 from longtake.errors import RunError
-from longtake.evals.leaderboard import spec_hash
 from longtake.runner.assignment import BUILT_IN_METHOD, ONE_MODEL_METHOD
+from longtake_bench.leaderboard import spec_hash
 
 
 def nextqa(folder: Path, video: str) -> Path:
@@ -45,7 +45,7 @@ def runs(tmp_path_factory):
     folders = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LONGTAKE_CACHE", str(base / "cache"))
-        patch.setattr("longtake.evals.runner.Processes", Inline)
+        patch.setattr("longtake_bench.runner.Processes", Inline)
         for name, arguments in benchmarks.items():
             for method in ("blind", "uniform"):
                 folder = base / f"{name}-{method}"
@@ -120,7 +120,7 @@ PRESET = ("--preset", "videoagent-nextqa", "--allow-differences")
 
 @pytest.mark.parametrize("asked", [(), ("--verify",)])
 def test_a_preset_checks_answers_only_if_asked(run, runs, tmp_path, monkeypatch, asked):
-    monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
+    monkeypatch.setattr("longtake_bench.runner.Processes", Inline)
     line = (*PRESET, "--data", runs[1], *SIMULATED, "--out", tmp_path / "r")
     code, _, err = run("eval", *line, *asked)
     assert code == 0, err
@@ -156,7 +156,7 @@ def test_an_encoder_that_could_be_downloaded_is_named(run, tmp_path):
 
 
 def test_an_ablation_is_a_row_of_the_tables(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
+    monkeypatch.setattr("longtake_bench.runner.Processes", Inline)
     (data := tmp_path / "ego").mkdir()
     row = {"q_uid": "u", "question": "q", **{f"option {i}": "o" for i in range(5)}}
     (data / "subset_anno.json").write_text(json.dumps({"u": {**row, "truth": 1}}))
@@ -231,7 +231,7 @@ def test_what_cannot_be_reproduced_is_said(run, line, why):
 
 def test_an_audit_is_a_table_json_and_a_page(run, runs, tmp_path, monkeypatch):
     folders, _ = runs
-    monkeypatch.setattr("longtake.evals.runner.Processes", Inline)
+    monkeypatch.setattr("longtake_bench.runner.Processes", Inline)
     checked = folders["lab", "blind"]
     named = [tmp_path / "blind", shutil.copytree(folders["lab", "uniform"], tmp_path / "uniform")]
     code, _, err = run("audit", checked, named[1], *SIMULATED)

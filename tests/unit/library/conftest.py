@@ -4,9 +4,9 @@ import pytest
 from unit.library.shelf import SETTINGS
 
 from longtake.config import cache_folder
-from longtake.lab.footage import LabEncoder
 from longtake.library import Library
 from longtake.perception.loader import PerceptionModels
+from longtake_bench.lab.footage import LabEncoder
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from unit.library.shelf import add, film
 
 from longtake.config import IndexSettings
 from longtake.errors import MediaError, RunError
-from longtake.lab.footage import LabEncoder
 from longtake.library import Library
 from longtake.library.add import Adder, rebuild, watch
 from longtake.library.collection import problems, status
 from longtake.runner.films import open_store
+from longtake_bench.lab.footage import LabEncoder
 
 
 def states(report):

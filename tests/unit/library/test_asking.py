@@ -7,9 +7,6 @@ import pytest
 
 from longtake.config import AnswerSettings, BudgetSettings, Settings
 from longtake.errors import MediaError
-from longtake.lab.facts import sentence
-from longtake.lab.footage import LabEncoder, LabFootage
-from longtake.lab.library import make_library
 from longtake.library import Library, ask_library
 from longtake.library.catalog import Facts
 from longtake.library.segments import FilmRows, material_of_footage, rows_of
@@ -20,6 +17,9 @@ from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 from longtake.types import Question
 from longtake.video.container import NO_FILE
+from longtake_bench.lab.facts import sentence
+from longtake_bench.lab.footage import LabEncoder, LabFootage
+from longtake_bench.lab.library import make_library
 
 WORLD = make_library(5, 5, first_seed=52, questions=40)
 SESSION = Session(Settings(), ModelAssignment(("lab/acuity=1,latency=0",)))

@@ -20,8 +20,6 @@ from longtake.config import BudgetSettings, Settings
 from longtake.footage.plain import FootageWithout
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
-from longtake.lab import frame_code
-from longtake.lab.frame_code import Moment
 from longtake.llm.budget import Ledger
 from longtake.llm.capabilities import Capabilities
 from longtake.llm.chat import (
@@ -42,6 +40,8 @@ from longtake.runner.films import open_film
 from longtake.tracing.events import ChatCalled, FramesSeen
 from longtake.types import Frame, Question, Segment
 from longtake.video.clip import Encoding, write_film
+from longtake_bench.lab import frame_code
+from longtake_bench.lab.frame_code import Moment
 
 
 def coded(second: int) -> Frame:

@@ -7,9 +7,9 @@ import pytest
 from longtake.agents.team import DEFAULT_TEAM
 from longtake.config import IndexSettings, Settings
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks.lab import lab
 from longtake.methods.symphony.method import Symphony
 from longtake.runner.assignment import ModelAssignment
+from longtake_bench.benchmarks.lab import lab
 
 
 @pytest.mark.parametrize(

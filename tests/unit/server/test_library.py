@@ -13,10 +13,10 @@ from unit.library.shelf import film as make_film
 from longtake.config import AnswerSettings
 from longtake.index.layers import ignore
 from longtake.index.tasks import TASKS
-from longtake.lab.footage import LabEncoder
 from longtake.library import Adder, Library
 from longtake.perception.loader import PerceptionModels
 from longtake.server.library import Watcher
+from longtake_bench.lab.footage import LabEncoder
 
 SAID = "1\n00:00:01,000 --> 00:00:02,000\na walrus swims\n"
 

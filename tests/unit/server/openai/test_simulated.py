@@ -14,17 +14,17 @@ import pytest
 from unit.lab.asking import CHOICE, answered, shown
 
 from longtake.errors import ConfigError
-from longtake.lab.film import make_world
-from longtake.lab.footage import LabFootage
-from longtake.lab.model import LabChat
-from longtake.lab.profile import LabModel
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.chat import Card, Image, Options, ToolSpec, Unavailable, say
 from longtake.llm.http import Endpoint
 from longtake.llm.media import encode_jpeg
 from longtake.llm.middleware import Retrying
 from longtake.server.app import serving
-from longtake.server.openai.simulated import SimulatedService
+from longtake_bench.lab.film import make_world
+from longtake_bench.lab.footage import LabFootage
+from longtake_bench.lab.model import LabChat
+from longtake_bench.lab.profile import LabModel
+from longtake_bench.simulated_server import SimulatedService
 
 WORLD = make_world(4, 10, 40)
 FOOTAGE = LabFootage(WORLD.script)

@@ -1,0 +1,520 @@
+"""``longtake eval``, ``longtake report`` and ``longtake audit``."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longtake import config
+from longtake._util import on_one_line, visible
+from longtake.agents.team import Member
+from longtake.cli.jobs import on
+from longtake.cli.options import (
+    COUNT,
+    FILE,
+    PATH,
+    ablation_option,
+    allow_differences,
+    benchmark_files,
+    benchmark_parts,
+    check_models,
+    common,
+    question_method_option,
+    retry_errors,
+    session_options,
+    workers,
+)
+from longtake.cli.output import (
+    PAGE,
+    Kind,
+    check_place,
+    emit_json,
+    say,
+    time_left,
+    worth_a_line,
+    write_text,
+)
+from longtake.cluster.backends import BackendAddress
+from longtake.config import Settings
+from longtake.errors import ConfigError, LongtakeError, RunError
+from longtake.methods.base import FULL
+from longtake.registry import methods
+from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
+from longtake_bench import leaderboard, presets
+from longtake_bench import report as reports
+from longtake_bench.audit import COLUMNS, FLAGS, PASSES, SHOWN, audit_runs
+from longtake_bench.benchmarks import Benchmark, BenchmarkInfo, about, load
+from longtake_bench.benchmarks import benchmarks as registered
+from longtake_bench.benchmarks.files import FilmSource
+from longtake_bench.cli.jobs import asking_on, spend_option
+from longtake_bench.presets import EvalPreset, Published
+from longtake_bench.report import (
+    RunReport,
+    cell,
+    html_report,
+    markdown,
+    questions_of,
+    read,
+    read_labelled,
+    render,
+    table,
+)
+from longtake_bench.runner import Row, Solver, collect, evaluate, specify
+from longtake_bench.runs import RunFolder, differences, plain_spec
+from longtake_bench.scoring import correct
+
+
+@click.command("eval")
+@click.argument("name", metavar="[BENCHMARK]", required=False)
+@click.option(
+    "--list",
+    "listing",
+    is_flag=True,
+    help="List benchmarks: what to download, where to put it, under which terms.",
+)
+@click.option("--preset", metavar="NAME", help="A paper's experiment; --list shows them.")
+@ablation_option
+@allow_differences
+@benchmark_files("The benchmark's files.")
+@benchmark_parts
+@question_method_option
+@click.option("--limit", type=COUNT, metavar="N", help="Only the first N questions.")
+@click.option("--sample", type=COUNT, metavar="N", help="N questions drawn at random by --seed.")
+@click.option(
+    "--videos", type=COUNT, metavar="N", help="One question about each of N videos, likewise."
+)
+@workers(1)
+@on
+@spend_option
+@click.option("--out", type=PATH, metavar="RUN", help="The run's folder.")
+@click.option("--resume", is_flag=True, help="Continue the run in that folder.")
+@retry_errors
+@click.option("--traces", is_flag=True, help="Keep a trace of every question, without pictures.")
+@common
+@session_options
+def eval_command(
+    name: str | None,
+    listing: bool,
+    preset: str | None,
+    ablation: str | None,
+    allow_differences: bool,
+    data: Path | None,
+    parts: dict[str, str],
+    method: str | None,
+    limit: int | None,
+    sample: int | None,
+    videos: int | None,
+    workers: int,
+    where: BackendAddress | None,
+    max_spend: float | None,
+    out: Path | None,
+    resume: bool,
+    retry_errors: bool,
+    traces: bool,
+    session: Session,
+    as_json: bool,
+) -> int:
+    """Run a method on a benchmark and score it.
+
+    Every result is saved before the next question is asked: stop and resume at any time.
+    Abstentions and errors count as wrong. With --preset, answers are checked only with --verify,
+    since no paper does that, and encoders are the paper's or the nearest ones. Methods run in
+    processes that never hold a label. Earlier replies are never reused, so that every run shows
+    what it costs.
+
+    With --list nothing is run: it lists the benchmarks and the papers' experiments, or describes
+    one benchmark; with --data it reads the benchmark's files, and lists what is missing.
+
+    \b
+    Example:
+      longtake eval --list
+      longtake eval --list videomme --data Video-MME --of subtitles=yes
+      longtake eval nextqa-captions --data nextqa --method videoagent --limit 50 --out runs/first
+      longtake eval --preset symphony-lvbench --data LVBench --model gpt-4o --out runs/paper
+      longtake eval lab --on ray://head:6379 --max-spend 50 --out runs/cluster
+    """
+    if listing:
+        return _list(name, data, parts, as_json=as_json)
+    if out is None:
+        raise ConfigError("missing --out: a folder for the run")
+    planned = None if preset is None else presets.read(preset, ablation)
+    differences: tuple[str, ...] = ()
+    if planned is None and (ablation or allow_differences):
+        raise ConfigError("--ablation and --allow-differences need a --preset")
+    if planned is not None:
+        if name is not None or method is not None:
+            raise ConfigError(f"--preset {preset} sets the benchmark and the method; omit them")
+        name, method, parts = planned.benchmark, planned.method, {**planned.options, **parts}
+        session, differences = _with_preset(session, planned, allow=allow_differences)
+    if name is None:
+        raise ConfigError("missing a benchmark (see 'longtake eval --list') or a --preset")
+    method = method or session.assignment.default_method
+    benchmark = load(name, data, parts).draw(
+        limit=limit, sample=sample, videos=videos, seed=session.seed
+    )
+    # a reply from another run would cost nothing in this one
+    session = replace(session, assignment=replace(session.assignment, replies=False))
+    traces_folder = out / "traces" if traces else None
+    solver = Solver(method, session, traces_folder, preset, ablation, differences)
+    check_models(session, methods.get(method).roles, here=where is None)
+    folder = RunFolder(out)
+    # of an interrupted run
+    earlier = folder.results()
+    if resume and not earlier:
+        say(f"{out}: nothing to resume; starting a new run")
+    if traces_folder is not None:
+        traces_folder.mkdir(parents=True, exist_ok=True)
+    with asking_on(where, max_cost=max_spend, earlier=earlier) as ask_all:
+        evaluate(
+            solver,
+            benchmark,
+            folder,
+            workers=workers,
+            ask_all=ask_all,
+            resume=resume or retry_errors,
+            retry_errors=retry_errors,
+            progress=_announcing(benchmark, len(earlier)),
+        )
+    report = read(folder, benchmark)
+    folder.write(leaderboard.SUMMARY, leaderboard.summarize(report))
+    if as_json:
+        emit_json({"reports": reports.plain([report])})
+    else:
+        click.echo(markdown([report], _published([report])))
+    # every question failed, for example because the server is down
+    return 4 if report.counts.keys() == {"error"} else 0
+
+
+def _with_preset(
+    session: Session, planned: EvalPreset, *, allow: bool
+) -> tuple[Session, tuple[str, ...]]:
+    """The session with the paper's fields, models and encoders, and how it differs from the paper.
+
+    The user's settings take precedence. Other encoders than the paper's must be allowed.
+    """
+    perception, different, missing = planned.perception(
+        session.settings.perception, config.cache_folder(session.settings)
+    )
+    if different and not allow:
+        pulls = " and ".join(f"'longtake models pull {each}'" for each in missing)
+        advice = f"run {pulls}, or pass" if missing else "pass"
+        listed = "; ".join(different)
+        raise ConfigError(f"{planned.name} would use {listed}: {advice} --allow-differences")
+    differences = (*([planned.departs] if planned.departs else []), *different)
+    say(f"{'; '.join((planned.title, *differences))}; the paper used {planned.used}")
+    session = replace(session, settings=replace(session.settings, perception=perception))
+    # the paper's settings apply to every model, even to small ones
+    fields = {"preset": FULL, **planned.fields, **session.settings.methods.get(planned.method, {})}
+    assignment = _models_of_preset(planned, session)
+    session = replace(session.with_fields(planned.method, fields), assignment=assignment)
+    if click.get_current_context().params["verify"]:
+        return session, differences
+    # no paper checks answers, and the check may change them
+    answers = replace(session.settings.answers, verify=False)
+    return replace(session, settings=replace(session.settings, answers=answers)), differences
+
+
+def _models_of_preset(planned: EvalPreset, session: Session) -> ModelAssignment:
+    """The user's models, or else the paper's if they can be found by name."""
+    assignment = session.assignment
+    if assignment.models or assignment.team:
+        return assignment
+    roster = tuple(Member(name=model, model=model) for model in planned.team)
+    named = replace(assignment, models=planned.models, roster=roster)
+    try:
+        replace(session, assignment=named).hosts(methods.get(planned.method).roles)
+    except ConfigError as error:
+        raise ConfigError(
+            f"{planned.name}: {error}; the paper used {planned.used}. Choose other models with "
+            "--model or --team, or define these names in config.toml"
+        ) from error
+    return named
+
+
+def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any]], None]:
+    """Announces results: the accuracy so far, the cost, and the time left."""
+    items = {item.asked.id: item for item in benchmark.items}
+    # without earlier results, which may come from another machine
+    began, right, done, cost = time.monotonic(), 0, 0, 0.0
+
+    def announce(row: Mapping[str, Any]) -> None:
+        nonlocal right, done, cost
+        item = items[row["id"]]
+        labelled = item.label is not None
+        right += labelled and correct(item, row.get("choice"), row.get("text") or "")
+        done += 1
+        cost += row.get("usage", {}).get("cost") or 0.0
+        left = len(items) - before - done
+        if worth_a_line(done, left):
+            share = f"{right / done:.1%} right so far" if labelled else "no public labels"
+            money = f"  ${cost:.2f}" if cost else ""
+            rest = time_left(began, done, left)
+            say(f"{before + done}/{len(items)}  {share}{money}  {rest}")
+
+    return announce
+
+
+def _list(name: str | None, data: Path | None, parts: Mapping[str, str], *, as_json: bool) -> int:
+    """List the benchmarks and presets, describe one, or check its files."""
+    if data is not None:
+        if name is None:
+            raise ConfigError("--data needs a benchmark: longtake eval --list BENCHMARK --data DIR")
+        return _check_files(name, data, parts, as_json=as_json)
+    listed = registered.names() if name is None else [name]
+    described = {each: about(each) for each in listed}
+    planned = [presets.read(each) for each in presets.names()]
+    planned = [preset for preset in planned if preset.benchmark in described]
+    if as_json:
+        keys = ("title", "get", "layout", "licence", "verified")
+        plain = []
+        for each, info in described.items():
+            facts = {key: getattr(info, key) for key in keys}
+            plain.append({"name": each, **facts, "options": dict(info.options)})
+        presets_plain = [{**dataclasses.asdict(each), "used": each.used} for each in planned]
+        emit_json({"benchmarks": plain, "presets": presets_plain})
+        return 0
+    for each, found in described.items():
+        _show(each, found)
+    click.echo("\nExperiments of the papers, for 'longtake eval --preset NAME':")
+    for preset in planned:
+        click.echo(f"{preset.name}: {preset.title}")
+        click.echo(f"  used     {preset.used}")
+        click.echo(f"  encoders {preset.perceives or 'none'}")
+        for figure in preset.published:
+            click.echo(f"  published  {figure.accuracy:.1f} % {figure.system} ({figure.where})")
+    return 0
+
+
+def _check_files(name: str, data: Path, parts: Mapping[str, str], *, as_json: bool) -> int:
+    """Check the files of a benchmark; exit code 1 if videos are missing."""
+    benchmark = load(name, data, parts)
+    source = benchmark.source
+    videos = sorted({item.asked.video for item in benchmark.items})
+    missing = []
+    for video in videos:
+        try:
+            source.path(video) if isinstance(source, FilmSource) else source.footage(video)
+        except ConfigError:
+            missing.append(video)
+    labels = sum(item.label is not None for item in benchmark.items)
+    verified = about(name).verified
+    others = []
+    for file, digest in benchmark.files.items():
+        if verified.get(Path(file).name, digest) != digest:
+            others.append(file)
+    if as_json:
+        counts = {"questions": len(benchmark.items), "labels": labels, "videos": len(videos)}
+        emit_json({"benchmark": name, **counts, "missing": missing, "other_files": others})
+        return 1 if missing else 0
+    click.echo(f"{len(benchmark.items)} questions, {labels} with labels, {len(videos)} videos")
+    for file in others:
+        click.echo(f"{file}: not the file that the loader was tested on")
+    if missing:
+        more = ", …" if len(missing) > 10 else ""
+        click.echo(f"missing: {len(missing)} videos ({', '.join(missing[:10])}{more})")
+    return 1 if missing else 0
+
+
+def _show(name: str, described: BenchmarkInfo) -> None:
+    click.echo(f"{name}: {described.title}")
+    click.echo(f"  get      {described.get}")
+    click.echo(f"  layout   {described.layout}")
+    click.echo(f"  licence  {described.licence}")
+    if not described.made:
+        tested = "files of the same form, not on the real ones"
+        if described.verified:
+            tested = f"the real {', '.join(described.verified)}"
+        click.echo(f"  tested on  {tested}")
+    for option, meaning in described.options.items():
+        click.echo(f"  --of {option}=…  {meaning}")
+
+
+labels = click.option(
+    "--data",
+    multiple=True,
+    type=PATH,
+    metavar="DIR",
+    help="The benchmark's files, since a run holds no labels; repeatable for several benchmarks.",
+)
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
+@labels
+@click.option("--html", type=FILE, help="Write one self-contained page with plots (extra: report).")
+@click.option(
+    "--submission", type=FILE, help="Write the answers in the format of the benchmark's authors."
+)
+@click.option(
+    "--site", type=PATH, metavar="DIR", help="Write a leaderboard of these runs (extra: report)."
+)
+@click.option("--check", is_flag=True, help="Only say whether a leaderboard can take each run.")
+@common
+def report(
+    runs: tuple[Path, ...],
+    data: tuple[Path, ...],
+    html: Path | None,
+    submission: Path | None,
+    site: Path | None,
+    check: bool,
+    settings: Settings,  # noqa: ARG001
+    as_json: bool,
+) -> int:
+    """Score runs and compare them, as Markdown, JSON or a web page.
+
+    The first run on a benchmark is compared with each other run on it, on the questions that both
+    answered. Figures from papers are shown separately.
+
+    \b
+    Example:
+      longtake report runs/videoagent runs/uniform --data nextqa --html report.html
+      longtake report runs/* --data nextqa --site leaderboard
+    """
+    if check or site is not None:
+        return _leaderboard(runs, data, site, as_json=as_json)
+    if html is not None:
+        check_place(html, PAGE, inputs=(submission,))
+    scored = [read_labelled(path, data) for path in runs]
+    published = _published(scored)
+    if submission is not None:
+        _submit(scored, submission)
+    if html is not None:
+        write_text(html, html_report(scored, beside=html.resolve().parent, published=published))
+    if as_json:
+        figures = {name: [vars(each) for each in listed] for name, listed in published.items()}
+        emit_json({"reports": reports.plain(scored), "published": figures})
+    else:
+        click.echo(markdown(scored, published))
+    return 0
+
+
+def _leaderboard(
+    runs: Sequence[Path], data: Sequence[Path], folder: Path | None, *, as_json: bool
+) -> int:
+    """Check runs, print what is wrong with each, and write the pages of the valid ones."""
+    checked: list[RunReport] = []
+    refused: dict[str, str] = {}
+    for path in runs:
+        try:
+            checked.append(leaderboard.check_run(path, data))
+        except LongtakeError as error:
+            refused[str(path)] = on_one_line(str(error))
+    if folder is not None and checked:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"{folder}: cannot be created ({error.strerror})") from error
+        for name, text in leaderboard.site(checked):
+            check_place(folder / name, PAGE)
+            write_text(folder / name, text)
+    if as_json:
+        accepted = [{"run": str(each.folder), **leaderboard.summarize(each)} for each in checked]
+        emit_json({"accepted": accepted, "refused": refused})
+    else:
+        for each in checked:
+            spec = leaderboard.spec_hash(each.spec)[:12]
+            click.echo(visible(f"{each.folder}: ok, spec {spec}, {each.accuracy.strip()} right"))
+        for problem in refused.values():
+            click.echo(f"refused: {problem}")
+    return 2 if refused else 0
+
+
+def _published(scored: Sequence[RunReport]) -> Mapping[str, Sequence[Published]]:
+    """The papers' figures for what was run, by preset and ablation."""
+    published = {}
+    for each in scored:
+        preset, ablation = each.spec.get("preset"), each.spec.get("ablation")
+        if preset:
+            name = f"{preset}, {ablation}" if ablation else preset
+            published[name] = presets.read(preset, ablation).published
+    return published
+
+
+def _submit(scored: Sequence[RunReport], file: Path) -> None:
+    name = scored[0].spec["benchmark"]["name"]
+    write = about(name).submission
+    if write is None:
+        raise ConfigError(f"{name} has no submission format")
+    if len(scored) > 1:
+        raise ConfigError("--submission takes one run")
+    text = write(reports.answers(scored[0]))
+    # the column names, or the first question
+    begins = text.splitlines()[0].partition(":")[0]
+    check_place(file, Kind("a submission", (begins.encode(),)))
+    write_text(file, text)
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
+@labels
+@click.option("--html", type=FILE, help="Write a page (extra: report).")
+@workers(1)
+@common
+@session_options
+def audit(
+    runs: tuple[Path, ...],
+    data: tuple[Path, ...],
+    html: Path | None,
+    workers: int,
+    session: Session,
+    as_json: bool,
+) -> None:
+    """Show how much answers depend on the footage, on citations and on option letters.
+
+    Each run is repeated four times: with its options under other letters, without any footage,
+    without what it cites, and without random stretches of the same lengths. Give the models and
+    limits of the run again; questions that were asked before are not asked again. One of the runs
+    on each benchmark must use the method blind, with --no-verify.
+
+    \b
+    Example:
+      longtake audit runs/blind runs/lookup --data nextqa --model ollama/qwen2.5:7b
+    """
+    if html is not None:
+        check_place(html, PAGE)
+    session = replace(session, assignment=replace(session.assignment, replies=False))
+
+    def ask(report: RunReport, changed: Benchmark, folder: RunFolder) -> Mapping[str, Row]:
+        preset, ablation = report.spec.get("preset"), report.spec.get("ablation")
+        ours, unlike_paper = session, tuple[str, ...]()
+        if preset:
+            ours, unlike_paper = _with_preset(session, presets.read(preset, ablation), allow=True)
+        settled = ours.settled(report.method)
+        solver = Solver(report.method, settled, None, preset, ablation, unlike_paper)
+        spec = plain_spec(specify(solver, changed))
+        same = {key: spec[key] for key in ("benchmark", "questions")}
+        if unlike := differences({**report.spec, **same}, spec):
+            listed = "; ".join(unlike[:4])
+            raise RunError(f"{report.folder} was run with other settings ({listed})")
+        check_models(ours, methods.get(report.method).roles)
+        say(f"{folder.path}: {len(changed.items) - len(folder.results())} questions")
+        return collect(solver, changed, folder, workers=workers, resume=True)
+
+    asked = []
+    for path in runs:
+        folder = RunFolder(path.resolve())
+        leaderboard.checked_results(folder)
+        benchmark = questions_of(folder, data)
+        asked.append((read(folder, benchmark), benchmark))
+    audits = audit_runs(asked, ask)
+    if html is not None:
+        rows = [each.row for each in audits]
+        page = render(
+            "audit.html.j2", columns=COLUMNS, rows=rows, passes=PASSES, flags=FLAGS, shown=SHOWN
+        )
+        write_text(html, page)
+    if as_json:
+        emit_json({"audits": [each.plain() for each in audits], "flags": FLAGS, "shown": SHOWN})
+    else:
+        click.echo(table(COLUMNS, [[cell(text) for text in each.row] for each in audits]))
+        flagged = {name for each in audits for name in each.flags}
+        for name in FLAGS:
+            if name in flagged:
+                click.echo(f"\n{name}: {FLAGS[name]}.")

@@ -1,0 +1,43 @@
+"""``--on``: asking in processes of this machine or on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from longtake.cli.jobs import given_workers
+from longtake.cli.output import say
+from longtake.cluster.backends import BackendAddress
+from longtake.errors import ConfigError
+from longtake_bench.cluster import ClusterRun, cost_of
+
+spend_option = click.option(
+    "--max-spend",
+    type=click.FloatRange(0, min_open=True),
+    metavar="USD",
+    help="With --on: ask no further questions once the run has cost this much.",
+)
+
+
+@contextmanager
+def asking_on(
+    where: BackendAddress | None,
+    *,
+    max_cost: float | None = None,
+    earlier: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Iterator[ClusterRun | None]:
+    """Yield what asks questions on an engine, or ``None`` without ``--on``.
+
+    The costs of ``earlier`` results count towards ``max_cost``, the limit of the whole run.
+    """
+    if where is None:
+        if max_cost is not None:
+            raise ConfigError("--max-spend needs --on; add --on processes")
+        yield None
+        return
+    spent = sum(map(cost_of, (earlier or {}).values()), 0.0)
+    with where.open(given_workers()) as engine:
+        yield ClusterRun(engine, say, max_cost, spent)
