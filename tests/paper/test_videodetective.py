@@ -18,7 +18,13 @@ from longtake.methods.videodetective import scores as score
 from longtake.methods.videodetective.frames import FrameRule
 from longtake.methods.videodetective.method import VideoDetective, most_tokens
 from longtake.methods.videodetective.plan import described
-from longtake.methods.videodetective.scenes import GraphRule, Observation, ObserveRule, SceneText
+from longtake.methods.videodetective.scenes import (
+    GraphRule,
+    Observation,
+    ObserveRule,
+    SceneText,
+    cut_off,
+)
 from longtake.tracing.events import ScoresSet
 from longtake.types import Line, Question, Segment
 from longtake_bench.lab.model import LabChat
@@ -890,6 +896,21 @@ def test_replies_are_no_longer_than_an_eighth_of_what_the_model_holds():
     chat = LabChat(parse("acuity=0.8,context=4096"))
     assert most_tokens(chat, 4096) == 512
     assert most_tokens(LabChat(parse("acuity=0.8")), 4096) == 4096
+
+
+@pytest.mark.parametrize(
+    "name", ["retry_below", "fallback_max", "fallback_mean", "fallback_gap", "fallback_low"]
+)
+def test_what_is_set_overrides_the_encoders_card_which_overrides_the_default(name):
+    footage = SceneFootage(FILM)
+    default = VideoDetective().threshold(footage, name)
+    footage.encoder.thresholds[name] = default + 0.1
+    assert VideoDetective().threshold(footage, name) == default + 0.1
+    assert VideoDetective(**{name: 0.9}).threshold(footage, name) == 0.9
+    footage.encoder.thresholds["scene"] = 0.5
+    vectors = footage.embeddings()
+    assert cut_off(footage, vectors, GraphRule()) == 0.5
+    assert cut_off(footage, vectors, GraphRule(theta_sim=0.9)) == 0.9
 
 
 # ---- frames for the final call (table 7)

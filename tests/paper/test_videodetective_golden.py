@@ -231,7 +231,7 @@ class Scripted(Detectives):
         }
 
 
-def run_of(given, expected, monkeypatch):
+def run_of(given, expected, monkeypatch, **changes):
     """A run with scripted scores and as many looks, and what was recorded of it."""
     recorded = {}
 
@@ -251,7 +251,7 @@ def run_of(given, expected, monkeypatch):
     # a step without a look is not copied
     looks = len(dict.fromkeys(expected["observed"]))
     fields = {"frames": given["frames"], "base_steps": looks, "steps_per_option": 0}
-    method = configure(VideoDetective, {"preset": "released", **fields})
+    method = configure(VideoDetective, {"preset": "released", **fields, **changes})
     assert RELEASED.steps(question) == expected["steps"]
     _, heard = play(models, footage, question, method)
     return models, heard, recorded
@@ -282,3 +282,11 @@ def test_runs(number, given, expected, monkeypatch):
     if expected["selected"] is not None:
         assert recorded["selected"][0][1] == expected["selected"]
     assert (models.shown["answer"][0] == expected["frames"]) is (number not in PACKS)
+
+
+def test_without_refinement_the_released_search_ends_with_its_anchors(monkeypatch):
+    given, expected = cases("videodetective_runs")[6]
+    models, heard, _ = run_of(given, expected, monkeypatch, refinement=False)
+    assert {note.data["why"] for note in heard.notes("observed")} == {"anchor"}
+    assert models.observed == expected["observed"][: len(models.observed)]
+    assert len(models.observed) < len(set(expected["observed"]))

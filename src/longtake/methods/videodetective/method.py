@@ -28,10 +28,11 @@ line 7 does not depend on observations; after an anchor with a low score, its fa
 scene is observed, once. Then facets take turns, each from its latest scene; if all neighbours of
 that scene were visited, the scene closest to the missing keyword is next. Y⁰ is the keyword–scene
 cosine alone: eq. 5 adds cosines of two scales, whose sum would dominate verified scores. It ranks
-anchors, with its parts rescaled. Scenes of more than two minutes are divided. If the observed
-scores do not single out scenes, frames are evenly spaced. A question that names its place in the
-film is searched there. If the budget ends the run, the option with the most evidence so far is
-proposed.
+anchors, with its parts rescaled. A short scene joins a neighbour by the product of their mean
+vectors, as in the released code; the paper does not say how. Scenes of more than two minutes are
+divided. If the observed scores do not single out scenes, frames are evenly spaced. A question that
+names its place in the film is searched there. If the budget ends the run, the option with the most
+evidence so far is proposed.
 """
 
 from __future__ import annotations
@@ -219,7 +220,7 @@ class VideoDetective:
             search = self.prepare(footage, question, scenes, run)  # 3 to 6
         with step("hunt"):  # 7 to 25
             if self.order == "released":
-                search.as_released()
+                search.as_released(refinement=self.refinement)
             else:
                 search.by_facets(refinement=self.refinement)
         return self.conclude(search, run)  # 26
@@ -399,7 +400,7 @@ class VideoDetective:
         """Every step is taken."""
         observations = self.steps(question)
         facets = 1 + len(question.options) if self.decomposition and question.options else 1
-        if not self.refinement:
+        if not self.refinement and self.order == "facets":
             open_ended = self.decomposition and not question.options
             observations = min(observations, 1 + self.max_facets if open_ended else facets)
         question_words = words([question.text, *question.options])

@@ -122,7 +122,7 @@ class SceneSearch:
 
     # ---- the released order
 
-    def as_released(self) -> None:
+    def as_released(self, *, refinement: bool) -> None:
         """The question's scene, an anchor per option, retries at once, then wherever leads.
 
         No step follows an edge of the graph: after the anchors, the last missing keyword decides,
@@ -134,7 +134,7 @@ class SceneSearch:
         facets = {node: facet for facet, node in anchors.items()}
         scores = dict.fromkeys(anchors, 0.0)
         self.best, missing = dict(anchors), ""
-        while not self.exhausted:
+        while not self.exhausted and (queue or refinement):
             if queue:
                 node, why = queue.pop(0), "anchor"
             elif missing:
