@@ -1,7 +1,7 @@
 """Queries: the meaning of questions, written as sentences and recognised in text.
 
 A query is solved over a list of sightings (:mod:`longtake_bench.lab.queries`). The same solver
-proves an answer when a question is generated and answers for a simulated model from what that model saw.
+proves an answer when a question is generated, and answers for a simulated model from what it saw.
 """
 
 from __future__ import annotations
