@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longtake import plots
 from longtake._util import on_one_line, visible
 from longtake._util.timecode import clock
 from longtake.algorithms.calibration import BINS, expected_error
 from longtake.errors import ConfigError, LongtakeError, MissingExtra, RunError
 from longtake.types import GIVEN
+from longtake_bench import plots
 from longtake_bench.benchmarks import Benchmark, LabelledQuestion, load
 from longtake_bench.lab.profile import PROFILE
 from longtake_bench.plots import Mark

@@ -14,7 +14,6 @@ from longtake.config import AnswerSettings, BudgetSettings
 from longtake.errors import RunError
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat
-from longtake.runner.estimate import Estimate, estimate, total
 from longtake.runner.session import Session
 from longtake.types import GIVEN
 from longtake_bench.benchmarks import Benchmark, BenchmarkQuestion
@@ -168,20 +167,6 @@ def judge_of(library: Sequence[Member], benchmark: Benchmark, session: Session) 
     judging = replace(session, assignment=assignment, settings=settings)
     run = judging.run(judging.method(METHOD), _first_footage(benchmark))
     return run.team[0].chat
-
-
-def estimates(library: Sequence[Member], benchmark: Benchmark, session: Session) -> list[Estimate]:
-    """Upper bounds for each agent on the whole sample; opens one film and sends nothing."""
-    footage = _first_footage(benchmark)
-    totals = []
-    for member in library:
-        alone = solver_of(member, session).session
-        method = alone.method(METHOD)
-        run = alone.run(method, footage)
-        # a day of film: more than any, since an estimate is an upper bound
-        each = [estimate(method, 86_400.0, item.asked.question, run) for item in benchmark.items]
-        totals.append(total(member.name, each))
-    return totals
 
 
 def _first_footage(benchmark: Benchmark) -> Footage:

@@ -51,7 +51,7 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
         ("compare", film, *asked, *model, "--dry-run"),
         ("index", film),
         ("search", film, "a sign"),
-        ("events", film),
+        ("info", film, "--blocks"),
         ("ask", film, *asked, *model, "--method", "uniform", "--trace", trace),
         ("transcript", film),
         ("speakers", film),
@@ -96,7 +96,6 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
         ("audit", run, *model, "--no-verify"),
         ("calibrate", run, "--out", folder / "calibration.json"),
         ("lab", "make", "--minutes", 1, "--questions", 1, "--out", folder / "world"),
-        ("history",),
         ("chat", film, *model),
         ("setup", "--completion", "bash"),
         # last, since it changes who answers

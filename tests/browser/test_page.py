@@ -85,14 +85,6 @@ def test_indexing_shows_progress_and_ends(page):
     page.locator(".track.blocks").wait_for()
 
 
-def test_an_estimate_comes_before_the_run(page, question):
-    ask(page, question, "videodetective")
-    page.locator(".estimate", has_text=re.compile(r"\d+ calls")).wait_for()
-    # the three choices say what they cost, too
-    for name in ("Quick", "Careful", "Thorough"):
-        page.locator(".choices label", has_text=re.compile(rf"{name}.*\d+ calls")).wait_for()
-
-
 def test_a_run_is_watched_as_it_happens(page):
     page.get_by_role("button", name="Ask", exact=True).click()
     page.locator("[role=treeitem]").first.wait_for()

@@ -1,4 +1,4 @@
-"""Files that version 0.2 wrote can be read: cache, library, history, configuration, trace, run."""
+"""Files that version 0.2 wrote can be read: cache, library, configuration, trace, run."""
 
 import json
 import sqlite3
@@ -23,8 +23,6 @@ def old(tmp_path, monkeypatch, lend_models):
     lend_models(tmp_path / "cache")
     monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    history = tmp_path / "cache" / "history.jsonl"
-    history.write_text(history.read_text().replace(WRITTEN_AT, str(tmp_path)))
     with sqlite3.connect(tmp_path / "cache" / "library" / "library.db") as library:
         for table, column in _path_columns(library):
             library.execute(
@@ -58,12 +56,6 @@ def test_configuration_is_read(run, old):
     code, out, err = run("doctor", "--json")
     assert code == 0, err
     assert "lab/acuity=0.8" in out
-
-
-def test_history_is_shown(run, old):
-    code, out, err = run("history", "--json")
-    assert code == 0, err
-    assert QUESTION in json.dumps(json.loads(out))
 
 
 def test_library_is_searched(run, old):
@@ -100,15 +92,6 @@ def test_run_folder_of_another_format_is_refused(run, old, stated):
     code, out, err = run("report", old / "run", "--json")
     assert (code, out) == (2, "")
     assert f"format {stated!r}; this longtake reads format 1" in err
-
-
-def test_settings_under_their_former_names_work_with_a_warning(run, old):
-    file = old / "config" / "longtake" / "config.toml"
-    file.write_text('[perception]\nlooks = "dinov2-small"\n')
-    code, _, err = run("doctor", "--json")
-    assert code == 0, err
-    assert "looks" in err
-    assert "scene_encoder" in err
 
 
 def test_trace_is_run_again_and_settings_that_are_gone_are_named(run, old):

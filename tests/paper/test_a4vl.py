@@ -308,21 +308,6 @@ def test_released_reasons_come_from_other_frames_of_the_whole_film():
     assert [int(time // 9) for time in reason[:15]] == list(range(15))
 
 
-@pytest.mark.parametrize("gate", [False, True])
-@pytest.mark.parametrize("question", [QUESTION, Question("What is thrown?")])
-def test_bounds_are_reached_when_nobody_ever_agrees(gate, question):
-    said = {"ann": ["A", "A", "A"], "bob": ["B"], "cid": ["C", "C"]}
-    words = {"ann": ["ball"] * 3, "bob": ["stick"], "cid": ["shoe"] * 2}
-    given = said if question.options else words
-    team = Team(given, LOW_BOB, groups=[[1], [2], [3]], whole=True)
-    method = A4VL(gate=gate)
-    play(team, question, method)
-    bounds = method.bounds(FOOTAGE.duration, question)
-    assert bounds.calls == len(team.asked)
-    looks = [team.times(f"a4vl/{step}") for step in ("clue", "gate", "answer", "reason")]
-    assert bounds.frames == sum(len(times) for look in looks for times in look)
-
-
 def test_a_team_is_needed():
     with pytest.raises(ConfigError, match="team"):
         A4VL().answer(FOOTAGE, QUESTION, Run({}))

@@ -575,28 +575,6 @@ def test_the_team_is_the_best_ranked_of_those_given():
 # ---- bounds and presets
 
 
-@pytest.mark.parametrize("discussion", ["dynamic", "best_score", "decide_by_agent"])
-@pytest.mark.parametrize("question", [QUESTION, OPEN], ids=["letters", "words"])
-@pytest.mark.parametrize(
-    "more",
-    [{}, {"perception": False}, {"reflection": False}, {"max_rounds": 2}, {"reasons": False}],
-)
-def test_bounds_are_reached_when_nobody_ever_agrees(discussion, question, more):
-    spoken = {"ann": ["ball"] * 3, "bob": ["stick"] * 3, "cid": ["shoe"] * 3}
-    said = APART if question.options else spoken
-    team = Team(said, LOW_BOB, groups=[[1], [2], [3]], decision="A")
-    # every chunk passes, and an agent that need not watch it all is asked twice in round 1
-    method = LVAgent(discussion=discussion, threshold=-1.0, **more)
-    play(team, method, question)
-    bounds = method.bounds(FOOTAGE.duration, question)
-    assert bounds.calls == len(team.asked)
-    looks = ("gate", "key", "answer", "reason", "decide")
-    shown = sum(len(times) for look in looks for times in team.times(f"lvagent/{look}"))
-    assert bounds.frames == shown
-    written = sum(len(text.split()) for _, _, text in team.asked)
-    assert bounds.prompt_words >= written - shown * 5
-
-
 def test_a_reason_that_was_cut_is_used_as_it_stands():
     cut = Reply('{"reason": "The person in the red coat throws the ball', finish="length")
     read = ReplyForm.of(AgentReasonReply, {}).read(cut)

@@ -178,15 +178,12 @@ def test_an_unreadable_answer_is_an_abstention_never_a_guess_and_an_unreadable_g
     assert heard.notes("default_taken")
 
 
-def test_no_more_frames_than_asked_for_and_the_bound_holds():
+def test_no_more_frames_than_asked_for():
     wishes = [[(segment, f"x{i}") for i in range(20)] for segment in (1, 5)]
     script = Script(confidences=[1, 1], wishes=wishes)
     method = VideoAgent(max_requests=4)
-    result, _ = play(script, method=method)
+    _result, _ = play(script, method=method)
     assert len(script.captioned) == 5 + 2 * 4
-    bounds = method.bounds(101, QUESTION)
-    assert result.usage.calls <= bounds.calls
-    assert result.usage.frames <= bounds.frames
 
 
 def test_a_spent_budget_gives_the_best_answer_so_far():

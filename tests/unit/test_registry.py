@@ -1,6 +1,5 @@
 """Names and addresses: what finds a method, and what is said of something that is none."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -88,27 +87,6 @@ def test_a_registered_method_goes_by_its_name():
 def test_what_is_no_method_is_refused_in_words(address, says):
     with pytest.raises(ConfigError, match=says):
         registry.methods.get(address)
-
-
-def test_a_method_without_bounds_has_an_unknown_estimate(run, own, film_folder):
-    film = FILMS[0].make(film_folder)
-    code, out, err = run("methods", "own_methods:Bare")
-    assert code == 0, err
-    assert "unknown: the method has no bounds" in out
-    asked = (film, "Which?", "--option", "red", "--option", "green", "--model", "lab/acuity=1")
-    code, out, err = run("compare", "--dry-run", *asked, "--method", "own_methods:Bare")
-    assert code == 0, err
-    assert out.splitlines()[1].split() == ["own_methods:Bare", *["unknown"] * 5]
-    code, out, err = run("compare", "--dry-run", *asked, "--method", "own_methods:Bare", "--json")
-    estimates = json.loads(out)["estimates"]
-    assert estimates[0] == {
-        **dict.fromkeys(("calls", "frames", "tokens_in", "tokens_out", "cost")),
-        "method": "own_methods:Bare",
-        "paid": True,  # what it costs is not known, so compare asks first
-    }
-    code, _, err = run("compare", *asked, "--method", "own_methods:Bare")
-    assert code == 0, err
-    assert "unknown" in err
 
 
 def test_a_method_by_address_is_described_asked_and_run_again(run, own, film_folder):

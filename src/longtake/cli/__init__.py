@@ -18,7 +18,6 @@ import click
 from longtake import __version__
 from longtake._util import on_one_line, visible
 from longtake._util.cancellation import leave
-from longtake.cli.output import say
 from longtake.errors import ConfigError, LongtakeError, unknown
 
 if TYPE_CHECKING:
@@ -28,18 +27,17 @@ if TYPE_CHECKING:
 GROUPS = {
     "Ask": {
         "ask, chat": "a question, with evidence; one after another",
-        "compare": "several methods, or what they can cost",
+        "compare": "several methods on one question",
         "extract": "a table: every cell with its citation",
         "library": "search and ask many films at once",
         "serve, mcp": "a page and an API; tools for assistants",
-        "history, replay": "what was asked; a recorded run again",
+        "replay": "a recorded run again",
     },
     "Look": {
         "search": "find moments by words: heard, seen, written",
         "summary": "what a film is about; chapters to export",
         "transcript, speakers": "what is said, as subtitles too; who speaks",
         "info, frames, clip": "describe a film; save stills; cut a stretch",
-        "events": "where its content changes",
     },
     "Manage": {
         "setup, doctor": "choose a model; check the installation",
@@ -57,27 +55,7 @@ MEASURING = {
 }
 """Commands of the package ``longtake_bench``, as ``--help`` shows them if it is installed."""
 
-RENAMED = {
-    "benchmarks": ("eval", "--list"),
-    "chapters": ("summary", "--chapters"),
-    "completion": ("setup", "--completion"),
-    "estimate": ("compare", "--dry-run"),
-}
-"""Commands of version 0.2 and what replaced them; they work until version 0.4."""
-RENAMED_OPTIONS = {
-    ("eval", "--max-run-cost"): "--max-spend",
-    ("select", "--estimate"): "--dry-run",
-    ("train-retriever", "--prepare"): "--dry-run",
-}
-"""Options of version 0.2 and their present names; they work until version 0.4."""
-
-_FILES = {
-    "doctor": "setup",
-    "events": "summary",
-    "frames": "clip",
-    "mcp": "serve",
-    "speakers": "transcript",
-}
+_FILES = {"doctor": "setup", "frames": "clip", "mcp": "serve", "speakers": "transcript"}
 """Commands that share a module with another one."""
 
 WELCOME = """\
@@ -94,7 +72,7 @@ Usage: longtake FILM "QUESTION"   answer it, with evidence that you can check
 
 """
 
-SHARED_OPTIONS = "Most take --json, --set KEY=VALUE, --config FILE, --trust-config and --debug."
+SHARED_OPTIONS = "Most take --json, --set KEY=VALUE, --config FILE and --debug."
 INTERRUPTED = "interrupted; finished work is kept"
 MOVE_CACHE = "$LONGTAKE_CACHE or cache.folder moves the cache"
 
@@ -136,11 +114,7 @@ class _LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, *words = args
-        if name in RENAMED:
-            now = RENAMED[name]
-            say(f"{name!r} is now {' '.join(now)!r}; the former name works until 0.4")
-            name, *words = *now, *words
-        elif name not in COMMANDS and name not in _added() and not name.startswith("-"):
+        if name not in COMMANDS and name not in _added() and not name.startswith("-"):
             if not _names_film(name):
                 # click's error would not suggest the nearest command
                 raise unknown("command", name, self.list_commands(ctx))
@@ -150,22 +124,12 @@ class _LazyGroup(click.Group):
                 name, words = "serve", ["--open", *(f"--films={path}" for path in args)]
             else:
                 name, words = "ask", args
-        return super().resolve_command(ctx, [name, *(_renamed(name, word) for word in words)])
+        return super().resolve_command(ctx, [name, *words])
 
 
 def _write_group(formatter: click.HelpFormatter, title: str, group: Mapping[str, str]) -> None:
     for number, (names, summary) in enumerate(group.items()):
         formatter.write(f"{'' if number else title:<9}{names:<25}{summary}\n")
-
-
-def _renamed(command: str, word: str) -> str:
-    """Replace a former option of a command by its present name, with a warning."""
-    option, equals, value = word.partition("=")
-    now = RENAMED_OPTIONS.get((command, option))
-    if now is None:
-        return word
-    say(f"{option} is now {now}; the former name works until 0.4")
-    return now + equals + value
 
 
 def _added() -> dict[str, EntryPoint]:
@@ -175,7 +139,7 @@ def _added() -> dict[str, EntryPoint]:
     points: dict[str, EntryPoint] = {}
     # sorted, since packages come in no fixed order
     for point in sorted(entry_points(group="longtake.commands"), key=lambda point: point.name):
-        if point.name not in (*COMMANDS, *RENAMED):
+        if point.name not in COMMANDS:
             points.setdefault(point.name, point)
     return points
 

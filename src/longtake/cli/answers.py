@@ -24,18 +24,15 @@ from longtake.cli.indexing import say_languages
 from longtake.cli.output import NEW, bold, check_place, faint, on_terminal, say, with_quote, wrapped
 from longtake.errors import ConfigError, LongtakeError
 from longtake.index.film import Film
-from longtake.methods.base import bounds_of
 from longtake.methods.lookup.method import LOOK
 from longtake.registry import methods
-from longtake.runner.estimate import CHECK_CALLS
-from longtake.runner.history import remember
 from longtake.runner.rendering import (
     CALIBRATED,
-    EDITED,
     RenderedAnswer,
     answer_text,
     as_html,
     as_markdown,
+    as_srt,
     from_words,
     kind_of,
     lookalikes,
@@ -196,13 +193,11 @@ EXPLAINING = ("loading", "retry", "waiting")
 
 
 @contextmanager
-def watching(
-    *, quiet: bool, verbose: bool, max_calls: int | None = None, drafts: bool = False
-) -> Iterator[list[Sink]]:
+def watching(*, quiet: bool, verbose: bool, drafts: bool = False) -> Iterator[list[Sink]]:
     """Yield the sinks that show a run: every event, a status line, or nothing.
 
-    ``max_calls`` is the method's upper bound, if known. With ``drafts``, the answer is shown while
-    it is written, if it will be printed on the same terminal.
+    With ``drafts``, the answer is shown while it is written, if it will be printed on the same
+    terminal.
     """
     if verbose:
         yield [ConsoleSink(sys.stderr)]
@@ -226,21 +221,18 @@ def watching(
             faint_lines = [f"[dim]{escape(each)}[/dim]" for each in more]
             bars.update(task, description="\n".join([escape(line), *faint_lines]))
 
-        yield [StatusSink(show, max_calls, drafts=drafts and sys.stdout.isatty())]
+        yield [StatusSink(show, drafts=drafts and sys.stdout.isatty())]
 
 
 class StatusSink(Sink):
     """Shows the current step with its usage, the passages being read, and the draft."""
 
-    def __init__(
-        self, show: Callable[..., None], max_calls: int | None = None, *, drafts: bool = False
-    ) -> None:
+    def __init__(self, show: Callable[..., None], *, drafts: bool = False) -> None:
         self.drafts = drafts
         self._show = show
         self._reading = ""
         self._draft = ""
         self._checking = False
-        self._limit = f" of at most {max_calls}" if max_calls else ""
         self._doing = ""
         self._calls = 0
         self._frames = 0
@@ -267,7 +259,7 @@ class StatusSink(Sink):
                 self._doing = f"{event.label.replace('_', ' ')} {event.data.get('model', '')}"
             case _:
                 return
-        counted = f"{self._calls}{self._limit} calls, {self._frames} frames"
+        counted = f"{self._calls} calls, {self._frames} frames"
         state = "checking" if self._checking else "draft, not checked yet"
         draft = f"{state}: {on_one_line(self._draft)}" if self._draft else ""
         more = [line for line in (self._reading, draft) if line]
@@ -282,7 +274,7 @@ def _places(passages: Sequence[Mapping[str, Any]]) -> str:
     return f"reading {', '.join(times[:4])}{more}" if times else ""
 
 
-FORMATS = ("text", "md", "json", "html", *EDITED)
+FORMATS = ("text", "md", "json", "html", "srt")
 
 
 @dataclass(frozen=True)
@@ -340,28 +332,14 @@ def ask_film(
     *,
     sinks: Sequence[Sink] = (),
     stop: Stop | None = None,
-    remembered: str = "",
 ) -> AnsweredQuestion:
-    """Ask with progress, and keep the answer in the history.
-
-    There, the question is ``remembered`` if that is given, without what a conversation adds to it.
-    """
+    """Ask with progress."""
     session, meter = options.session, Meter()
-    bounds = bounds_of(session.method(options.method), film.duration, question)
-    max_calls = None
-    if bounds is not None:
-        max_calls = bounds.calls + CHECK_CALLS * session.settings.answers.verify
-    shown = watching(
-        quiet=options.quiet, verbose=options.verbose, max_calls=max_calls, drafts=options.drafts
-    )
+    shown = watching(quiet=options.quiet, verbose=options.verbose, drafts=options.drafts)
     with report_spending(meter), shown as watchers:
         all_sinks = [meter, *watchers, *sinks]
         result = session.ask(film, question, options.method, sinks=all_sinks, stop=stop)
     answered = AnsweredQuestion(film, question, result, meter)
-    try:
-        remember(session.settings, film.path.absolute(), remembered or question.text, plain(result))
-    except OSError as error:
-        say(f"the history could not be written: {error}")
     # loading the tables of all languages takes seconds, which a time limit would not cover
     if session.settings.budget.seconds is None:
         say_languages(film, question.text)
@@ -374,8 +352,8 @@ def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) ->
     if kind == "md":
         address = quote(str(film.path))
         click.echo(as_markdown(rendered, lambda _, time: f"{address}#t={time:.2f}"))
-    elif kind in EDITED:
-        click.echo(EDITED[kind](rendered, film.video.info.fps or 25.0), nl=False)
+    elif kind == "srt":
+        click.echo(as_srt(rendered), nl=False)
     elif kind == "html":
 
         def picture(_: int, time: float) -> bytes:

@@ -53,7 +53,6 @@ from longtake.index.store import private_folder
 from longtake.index.tasks import SECONDS, glance
 from longtake.methods.lookup.method import Lookup
 from longtake.runner.films import open_film
-from longtake.runner.rendering import EDITED
 from longtake.runner.session import Session
 from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Question, QuestionKind
@@ -270,10 +269,10 @@ def ask(
     outputs = Outputs(trace, clips, reel, play)
     several = len(paths) * len(parsed) > 1 or questions is not None
     if several:
-        if outputs != Outputs() or subtitles is not None or kind in ("html", *EDITED):
+        if outputs != Outputs() or subtitles is not None or kind in ("html", "srt"):
             raise ConfigError(
                 "--trace, --clips, --reel, --open, --subtitles and"
-                f" --format html, {', '.join(EDITED)} are for one film and one question"
+                " --format html, srt are for one film and one question"
             )
     else:
         film = open_film(paths[0], session.settings, subtitles=subtitles)

@@ -38,8 +38,8 @@ from longtake.cli.output import say, with_quote, wrapped
 from longtake.errors import ConfigError, LongtakeError, unknown
 from longtake.index.film import Film
 from longtake.index.search import search
+from longtake.runner.conversation import carry_on, with_carried
 from longtake.runner.films import open_film
-from longtake.runner.history import carry_on, with_carried
 from longtake.runner.rendering import answer_text, kind_of, quoted, times_of
 from longtake.runner.session import Session
 from longtake.types import Evidence, Segment
@@ -119,7 +119,7 @@ class Conversation:
             say("carried from the conversation (/forget drops it):")
             say(indent(self.carried, "  | "))
         with ended_by_interrupt() as stop:
-            answered = ask_film(self._options, self._film, question, stop=stop, remembered=line)
+            answered = ask_film(self._options, self._film, question, stop=stop)
         show_answered(answered, "text", self._options)
         answer = answer_text(answered.result.answer)
         self._last = answered

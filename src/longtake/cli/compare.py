@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from longtake import registry
 from longtake._util import visible
 from longtake.cli.answers import exit_code, plain, report_spending
 from longtake.cli.indexing import look_through
@@ -21,23 +20,24 @@ from longtake.cli.options import (
     question_options,
     read_question,
 )
-from longtake.cli.output import confirm, emit_json, first_column, say, show_estimates
+from longtake.cli.output import confirm, emit_json, first_column, say
 from longtake.errors import ModelError
-from longtake.runner.assignment import roles_of
-from longtake.runner.estimate import estimate_all
+from longtake.runner.assignment import BUILT_IN_METHOD, roles_of
 from longtake.runner.films import open_film
 from longtake.runner.rendering import answer_text
 from longtake.runner.session import Session
 from longtake.tracing.sinks import Meter
 from longtake.types import QuestionKind, Result
 
+PAPERS = ("videoagent", "lvagent", "a4vl", "videodetective", "symphony")
+"""The methods of the papers."""
+
 
 @click.command()
 @film_path
 @click.argument("question")
 @methods_option
-@click.option("--dry-run", is_flag=True, help="Show the most it can cost; send nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask before a long or paid comparison.")
+@click.option("--yes", is_flag=True, help="Do not ask before words and pictures are sent.")
 @common
 @question_options
 @answering_options
@@ -45,7 +45,6 @@ def compare(
     path: Path,
     question: str,
     methods: tuple[str, ...],
-    dry_run: bool,
     yes: bool,
     options: tuple[str, ...],
     asked_as: QuestionKind | None,
@@ -53,15 +52,15 @@ def compare(
     session: Session,
     as_json: bool,
 ) -> int:
-    """Compare several methods on one question, or what they can cost.
+    """Compare several methods on one question.
 
-    All methods use the same index, models and budget. Earlier replies are not reused, so that each
-    method shows what it costs. The estimate is shown first; on a terminal you are asked before
-    anything that costs money or may take more than ten minutes (--max-seconds limits each method).
+    Without --method, these are lookup and auto, and with a model that sees also the methods of the
+    papers. All use the same index, models and budget. Earlier replies are not reused, so that each
+    method shows what it costs. On a terminal you are asked before anything is sent to another
+    machine.
 
-    The estimate is each method's upper bound on calls, pictures, tokens, and money where prices are
-    known, including the check of the answer. It does not include replies that are requested again
-    or are longer than requested. A method without bounds is shown as unknown.
+    The columns: confidence; pictures shown to models; calls of models; tokens read and written;
+    US dollars; seconds.
 
     Exit code 0: a method answered; 3: none did, because the budget ran out or replies could not be
     read; 4: all failed.
@@ -69,28 +68,16 @@ def compare(
     \b
     Example:
       longtake compare film.mp4 "Who leaves first?" --option "the man" --option "the woman"
-      longtake compare film.mp4 "Who leaves first?" --dry-run
+      longtake compare film.mp4 "Who leaves first?" --method lookup --method videoagent
     """
     parsed = read_question(question, options, asked_as)
-    names = methods or tuple(registry.methods.names())
+    names = methods or compared(session)
     film = open_film(path, session.settings, subtitles=subtitles)
-    if dry_run:
-        estimates = estimate_all(session, film, parsed, names)
-        if as_json:
-            emit_json({"film": str(path), "estimates": [asdict(each) for each in estimates]})
-        else:
-            show_estimates(estimates)
-        return 0
     # a reply to one method would be free for the next one
     assignment = replace(session.assignment.among(names), replies=False)
     session = replace(session, assignment=assignment)
-    # also opens every model, so that unknown names fail early
-    estimates = estimate_all(session, film, parsed, names)
-    show_estimates(estimates, err=True)
     check_models(session, roles_of(names))
-    seconds = session.settings.budget.seconds
-    too_long = seconds is None or seconds * len(estimates) > 600.0
-    if not yes and (too_long or any(each.paid for each in estimates)):
+    if not yes and session.hosts(roles_of(names)):
         confirm()
     look_through(film)
     rows: list[dict[str, Any]] = []
@@ -119,6 +106,13 @@ def compare(
         click.echo(visible("\n".join(lines)))
     # one answer is enough for success
     return min(codes)
+
+
+def compared(session: Session) -> tuple[str, ...]:
+    """The methods that are compared by default."""
+    # those of the papers look at pictures
+    sees = session.assignment.default_method != BUILT_IN_METHOD
+    return ("lookup", "auto", *(PAPERS if sees else ()))
 
 
 def _line(result: Result) -> str:

@@ -4,34 +4,45 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
 from longtake._util.timecode import clock
+from longtake.algorithms.partition import Partition
 from longtake.cli.options import common, film_path
-from longtake.cli.output import emit_json, human_bytes, rows
+from longtake.cli.output import emit_json, human_bytes, progress, rows
 from longtake.config import Settings
-from longtake.index.film import Film
+from longtake.index.film import Film, partition
+from longtake.methods.a4vl.method import A4VL
+from longtake.methods.base import configure
 from longtake.runner.films import open_film
 from longtake.video.video import StreamInfo, Video
 
 
 @click.command()
 @film_path
+@click.option("--blocks", is_flag=True, help="Also divide the film where its content changes.")
 @common
-def info(path: Path, settings: Settings, as_json: bool) -> None:
+def info(path: Path, blocks: bool, settings: Settings, as_json: bool) -> None:
     """Show a film's length, picture, sound and subtitles.
 
     The length is that of the packets that are present, so a truncated file shows its true length.
 
+    With --blocks, at most 200 frames are analysed, once. The strength of a change is how far it
+    stands out from the rest of the film; the names after it are the detectors that found it. The
+    settings are a4vl.events.
+
     \b
     Example:
       longtake info holiday.mp4
+      longtake info holiday.mp4 --blocks --set a4vl.events.max_blocks=8
     """
     film = open_film(path, settings)
+    divided = blocks_of(film, settings) if blocks else None
     if as_json:
-        emit_json(_facts(film))
+        emit_json(_facts(film) | ({} if divided is None else {"blocks": plain_blocks(divided)}))
         return
     video = film.video
     rows(
@@ -51,6 +62,36 @@ def info(path: Path, settings: Settings, as_json: bool) -> None:
             ("fingerprint", film.fingerprint),
         ]
     )
+    if divided is not None:
+        show_blocks(divided)
+
+
+def blocks_of(film: Film, settings: Settings) -> Partition:
+    """The film divided as A4VL divides it."""
+    rule = configure(A4VL, settings.methods.get("a4vl", {})).events
+    with progress(f"analysing {film.name}") as advance:
+        return partition(film, rule, advance)
+
+
+def plain_blocks(divided: Partition) -> list[dict[str, Any]]:
+    """Each block with the cut at its start; the first block has none."""
+    blocks = []
+    for block, cut in zip(divided.blocks, [None, *divided.cuts], strict=True):
+        strength, heads = None, []
+        if cut is not None:
+            strength, heads = round(cut.strength, 4), list(cut.heads)
+        times = {"start": block.start, "end": block.end}
+        blocks.append({**times, "strength": strength, "heads": heads})
+    return blocks
+
+
+def show_blocks(divided: Partition) -> None:
+    """Print each block in a line."""
+    for number, block in enumerate(plain_blocks(divided), start=1):
+        line = f"{number:>2}  {clock(block['start'])} – {clock(block['end'])}"
+        if block["heads"]:
+            line += f"  strength {block['strength']:.2f}  {', '.join(block['heads'])}"
+        click.echo(line)
 
 
 def _length(video: Video) -> str:

@@ -75,12 +75,12 @@ from longtake.types import QuestionKind
 from longtake.video.container import films_in
 
 where_option = click.option(
-    "--where",
+    "--in",
+    "where",
     default="",
     show_default=False,
-    metavar="FILTER",
-    help='Only these films, such as "tag=lecture and year>=2025"; fields: tag, name, path, place, '
-    "date, year, minutes.",
+    metavar="TEXT",
+    help="Only films whose name, folder or tag contains this.",
 )
 
 
@@ -129,7 +129,7 @@ def search(
 
     \b
     Example:
-      longtake library search "pricing change" --where "tag=meeting"
+      longtake library search "pricing change" --in meetings
     """
     result = Library(folder, settings).search(text, where=where, films=top, moments=moments)
     if as_json:
@@ -193,7 +193,7 @@ def ask(
     \b
     Example:
       longtake library ask "Where did we talk about the pricing change?"
-      longtake library ask "Which films show a lighthouse?" --where "year>=2024"
+      longtake library ask "Which films show a lighthouse?" --in 2024
     """
     if subtitles is not None:
         raise ConfigError("--subtitles is for one film; put the file beside the film instead")
@@ -250,7 +250,7 @@ def library() -> None:
     \b
     Example:
       longtake library add ~/lectures --tag lecture
-      longtake library search "gradient descent" --where "tag=lecture and year>=2025"
+      longtake library search "gradient descent" --in lectures
       longtake library ask "Where did we talk about the pricing change?"
     """
 
@@ -291,12 +291,12 @@ def add(
     check_workers(where, workers)
     chosen = Library(folder, settings)
     for path in paths:
-        # only now: with --watch, a drive may be disconnected for a while
         if not path.exists():
             raise MediaError(path, "not_found", "no such file or folder")
 
     def run() -> AddReport:
         failed = {}
+        # with --watch, a drive may be disconnected for a while
         there = [path for path in paths if path.exists()]
         if where is not None:
             files = [place.path for place in films_in(there)]
@@ -309,8 +309,7 @@ def add(
     with show_notes():
         if watching:
             say("watching; press Ctrl-C to stop")
-            chosen.catalogue.watch(path.absolute() for path in paths if path.is_dir())
-            watch(chosen, paths, run, on_round=_summed)
+            watch(paths, run, on_round=_summed)
             return 0
         report = run()
     if as_json:
@@ -364,7 +363,7 @@ def list_command(where: str, folder: Path | None, settings: Settings, as_json: b
 
     \b
     Example:
-      longtake library list --where "tag=lecture and minutes>30"
+      longtake library list --in lectures
     """
     entries = Library(folder, settings).entries(where)
     if as_json:
@@ -401,7 +400,6 @@ def status(folder: Path | None, settings: Settings, as_json: bool) -> None:
             ("incomplete", str(state.incomplete)),
             ("missing", str(state.missing)),
             ("failed", str(state.failed)),
-            ("watched", ", ".join(state.folders) or "none"),
         ]
     )
 

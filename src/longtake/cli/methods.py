@@ -14,20 +14,16 @@ import click
 from longtake.cli.options import common
 from longtake.cli.output import emit_json
 from longtake.config import Settings
-from longtake.methods.base import FULL, bounds_of, fields_of
+from longtake.methods.base import FULL, fields_of
 from longtake.registry import methods as registered
 from longtake.runner.session import Session
-from longtake.types import Question
-
-EXAMPLE = Question("Which of these happens in the film?", ("one", "another", "a third", "a fourth"))
-"""The question for which bounds are shown."""
 
 
 @click.command()
 @click.argument("name", required=False)
 @common
 def methods(name: str | None, settings: Settings, as_json: bool) -> None:
-    """List the methods, or show one with its fields, paper, roles and cost.
+    """List the methods, or show one with its fields, paper and roles.
 
     \b
     Example:
@@ -50,8 +46,6 @@ def _facts(name: str, settings: Settings) -> dict[str, Any]:
     # shows the defaults rather than what suits the built-in model
     fields = {"preset": FULL, **settings.methods.get(name, {})}
     method = Session(settings).with_fields(name, fields).method(name)
-    # bounds depend on the length of the film and on the question
-    bounds = bounds_of(method, 3600.0, EXAMPLE)
     notes = field_notes(kind)
     types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
     described = []
@@ -65,7 +59,6 @@ def _facts(name: str, settings: Settings) -> dict[str, Any]:
         "roles": list(kind.roles),
         "presets": sorted(kind.presets),
         "fields": described,
-        "bounds": None if bounds is None else dataclasses.asdict(bounds),
     }
 
 
@@ -74,12 +67,6 @@ def _show(fact: dict[str, Any]) -> None:
     click.echo(f"paper   {fact['paper']}")
     click.echo(f"roles   {', '.join(fact['roles'])}")
     click.echo(f"presets {', '.join(fact['presets']) or 'none'}")
-    cost = "unknown: the method has no bounds"
-    if bounds := fact["bounds"]:
-        cost = (
-            f"at most {bounds['calls']} calls and {bounds['frames']} pictures for an hour of film"
-        )
-    click.echo(f"cost    {cost}")
     # --set accepts registered methods only, not addresses
     name = fact["name"]
     how = f"--set {name}.FIELD=VALUE"

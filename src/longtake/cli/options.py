@@ -96,16 +96,13 @@ def common(command: F) -> F:
 
     @functools.wraps(command)
     def with_settings(
-        *args: Any,
-        config_file: Path | None,
-        assignments: tuple[str, ...],
-        trust_config: bool,
-        **rest: Any,
+        *args: Any, config_file: Path | None, assignments: tuple[str, ...], **rest: Any
     ) -> Any:
+        if config_file is None and Path(WORKING).is_file():
+            say(f"{WORKING} is not read unless it is named: --config {WORKING}")
         settings = config.load(
             config=config_file,
             assignments=assignments,
-            trust_working_folder=trust_config,
             # a section may be named after any registered method
             method_names=registry.methods.names(),
         )
@@ -114,6 +111,8 @@ def common(command: F) -> F:
     return add_options(with_settings, _COMMON_OPTIONS)  # type: ignore[return-value]
 
 
+WORKING = "longtake.toml"
+"""A file that earlier versions read from the working folder."""
 _COMMON_OPTIONS = [
     as_json,
     click.option("--config", "config_file", type=PATH, hidden=True),
@@ -124,7 +123,6 @@ _COMMON_OPTIONS = [
         metavar="KEY=VALUE",
         help="A setting, such as media.workers=2; repeatable.",
     ),
-    click.option("--trust-config", is_flag=True, hidden=True),
     debug,
 ]
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     # loading these would slow every command
     from longtake.index.search import SearchHit
     from longtake.library import FoundMoment
-    from longtake.runner.estimate import Estimate
 
 SCHEMA = 1
 """Version of the ``--json`` output."""
@@ -211,23 +210,6 @@ def in_one_line(text: str, *, taken: int = 0) -> str:
 def with_quote(start: str, text: str) -> str:
     """The start of a line, followed by a quotation shortened to the rest of the line."""
     return f"{start}  “{in_one_line(text, taken=len(start) + 4)}”" if text else start
-
-
-def show_estimates(estimates: Sequence[Estimate], *, err: bool = False) -> None:
-    """Print the upper bounds of each method in a line."""
-    width = first_column([each.method for each in estimates])
-    head = f"{'at most':<{width}}{'calls':>8}{'frames':>9}{'tokens in':>11}{'out':>9}{'cost':>10}"
-    click.echo(head, err=err)
-    for each in estimates:
-        cost = "unknown" if each.cost is None else f"${each.cost:.4f}"
-        usage = f"{figure(each.calls):>8}{figure(each.frames):>9}"
-        tokens = f"{figure(each.tokens_in):>11}{figure(each.tokens_out):>9}"
-        click.echo(f"{each.method:<{width}}{usage}{tokens}{cost:>10}", err=err)
-
-
-def figure(value: int | None) -> str:
-    """A figure of an estimate; ``unknown`` for a method without ``bounds``."""
-    return "unknown" if value is None else f"{value:,}"
 
 
 def first_column(names: Sequence[str]) -> int:

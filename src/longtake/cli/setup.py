@@ -415,7 +415,7 @@ def doctor(settings: Settings, as_json: bool) -> None:
     # shown rather than raised, since this command is for finding such problems
     except ConfigError as error:
         problem = str(error)
-    candidates = (user_config_file(), Path("longtake.toml").absolute())
+    candidates = (user_config_file(),)
     configs = [str(path) for path in candidates if path.is_file()]
     packages = {name: _version(name) for name in PACKAGES}
     findings = look_around(settings)

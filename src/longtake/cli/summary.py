@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from longtake._util import visible
 from longtake._util.timecode import clock
 from longtake.agents.overview import QUOTED, FilmOverview, make_overview
-from longtake.algorithms.partition import Partition
 from longtake.cli.indexing import look_through
-from longtake.cli.options import COUNT, FILE, answering_options, check_models, common, film_path
+from longtake.cli.options import FILE, answering_options, check_models, common, film_path
 from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
-from longtake.config import Settings
-from longtake.index.film import Film, partition
+from longtake.index.film import Film
 from longtake.library.overview import FORMATS, cited
-from longtake.methods.a4vl.method import A4VL
-from longtake.methods.base import configure
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
 
@@ -94,50 +88,3 @@ def summary(
             click.echo("there is no speech or on-screen text to quote")
         for chapter in overview.chapters:
             click.echo(visible(f"  {clock(chapter.start)}  {chapter.title}"))
-
-
-@click.command()
-@film_path
-@click.option(
-    "--max-blocks", type=COUNT, metavar="B", help="Maximum number of blocks.  [default: 6]"
-)
-@common
-def events(path: Path, max_blocks: int | None, settings: Settings, as_json: bool) -> None:
-    """Divide a film into blocks where its content changes.
-
-    At most 200 frames are analysed, once. The strength of a change is how far it stands out from
-    the rest of the film; the names after it are the detectors that found it. The settings are
-    a4vl.events.
-
-    \b
-    Example:
-      longtake events holiday.mp4 --max-blocks 8
-    """
-    # the partition of A4VL
-    chosen = configure(A4VL, settings.methods.get("a4vl", {})).events
-    if max_blocks is not None:
-        chosen = dataclasses.replace(chosen, max_blocks=max_blocks)
-    film = open_film(path, settings)
-    with progress(f"analysing {path.name}") as advance:
-        divided = partition(film, chosen, advance)
-    blocks = _blocks(divided)
-    if as_json:
-        emit_json({"film": str(path), "duration": divided.duration, "blocks": blocks})
-        return
-    for number, block in enumerate(blocks, start=1):
-        line = f"{number:>2}  {clock(block['start'])} – {clock(block['end'])}"
-        if block["heads"]:
-            line += f"  strength {block['strength']:.2f}  {', '.join(block['heads'])}"
-        click.echo(line)
-
-
-def _blocks(divided: Partition) -> list[dict[str, Any]]:
-    """Each block with the cut at its start; the first block has none."""
-    blocks = []
-    for block, cut in zip(divided.blocks, [None, *divided.cuts], strict=True):
-        strength, heads = None, []
-        if cut is not None:
-            strength, heads = round(cut.strength, 4), list(cut.heads)
-        times = {"start": block.start, "end": block.end}
-        blocks.append({**times, "strength": strength, "heads": heads})
-    return blocks

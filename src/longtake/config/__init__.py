@@ -1,12 +1,7 @@
 """Settings from defaults, files and the command line.
 
 Later sources win: dataclass defaults < ``config.toml`` in the user's config folder <
-``longtake.toml`` in the working folder < ``--config FILE`` < ``--set key=value``. Unknown keys are
-rejected with the nearest valid one.
-
-A ``longtake.toml`` in a folder of films may come from somebody else. It may tune a run and lower
-limits. It needs ``--trust-config`` to raise a limit or to set a field marked ``trusted``, such as
-where frames are sent, with which key, which paid model is used, or what is deleted.
+``--config FILE`` < ``--set key=value``. Unknown keys are rejected with the nearest valid one.
 """
 
 from __future__ import annotations
@@ -30,7 +25,7 @@ from longtake.config.entries import (
     overlay_entry,
     preset_entry,
 )
-from longtake.config.overlay import Layer, as_table, number, overlay, renamed, trusted
+from longtake.config.overlay import Layer, as_table, number, overlay
 from longtake.errors import ConfigError, check_limit, unknown
 
 
@@ -38,9 +33,9 @@ from longtake.errors import ConfigError, check_limit, unknown
 class CacheSettings:
     """``[cache]``: where derived data lives and how much of it is kept."""
 
-    folder: str = trusted("")
+    folder: str = ""
     """The store's folder; empty: ``$LONGTAKE_CACHE``, or else the platform's cache folder."""
-    limit_gb: float = number(20.0, trusted=True, least=0, most=math.inf)
+    limit_gb: float = number(20.0, least=0, most=math.inf)
     """Above this size the least recently used films are dropped; ``inf``: never."""
 
 
@@ -48,11 +43,11 @@ class CacheSettings:
 class MediaSettings:
     """``[media]``: limits on the resources that a film may use."""
 
-    max_pixels: int = number(8192 * 4608, limit=True, least=1)
+    max_pixels: int = number(8192 * 4608, least=1)
     """Pixels per frame; larger films are refused (default: 8K and a little more)."""
-    max_streams: int = number(64, limit=True, least=1)
+    max_streams: int = number(64, least=1)
     """Streams per file."""
-    max_subtitle_mb: float = number(16.0, limit=True, above=0)
+    max_subtitle_mb: float = number(16.0, above=0)
     """Size of a subtitle file."""
     workers: int = number(0, least=0, most=256)
     """Decoding threads; 0: one per core, at most 8 (on a GPU: 8 sessions)."""
@@ -72,28 +67,28 @@ class IndexSettings:
 class PerceptionSettings:
     """``[perception]``: which models see, read and hear."""
 
-    images: str = renamed("conse", was="encoder")
+    images: str = "conse"
     """Encoder for search, pictures and texts in one space: ``conse`` (built in), a card such as
     ``clip-vit-base-patch32``, ``transformers`` (a model folder, run by PyTorch), or one from an
     installed package."""
-    images_folder: str = trusted("", was="encoder_folder")
+    images_folder: str = ""
     """Where that encoder's files are; empty: where ``longtake models pull`` puts them."""
-    scene_encoder: str = renamed("efficientnet-lite2", was="looks")
+    scene_encoder: str = "efficientnet-lite2"
     """Encoder whose features show where a film changes: the built-in one, or a card such as
     ``dinov2-small``."""
-    scene_encoder_folder: str = trusted("", was="looks_folder")
+    scene_encoder_folder: str = ""
     """Where that encoder's files are; empty: where ``longtake models pull`` puts them."""
-    retriever: str = trusted("")
+    retriever: str = ""
     """Folder of a trained head that scores clips against texts (``longtake train-retriever``);
     empty: a clip is the mean of its frames."""
     reranker: str = "ms-marco-minilm"
     """What decides whether lines answer a question: the built-in one (``longtake models pull
     reranker``), a larger one such as ``gte-reranker-modernbert-base``, or ``none``."""
-    reranker_folder: str = trusted("")
+    reranker_folder: str = ""
     """Where another reranker's files are; empty: where ``longtake models pull`` puts them."""
     listener: Literal["moonshine", "whisper", "none"] = "moonshine"
     """Speech recognition: built in (extra ``speech``), faster-whisper (extra ``whisper``), none."""
-    whisper_model: str = trusted("")
+    whisper_model: str = ""
     """Folder or name of the faster-whisper model; empty: that of ``models pull whisper``."""
     reader: bool = True
     """Whether to read on-screen text."""
@@ -110,14 +105,14 @@ class PerceptionSettings:
 class BudgetSettings:
     """``[budget]``: limits per question; unset: no limit."""
 
-    cost: float | None = number(None, limit=True, above=0)
+    cost: float | None = number(None, above=0)
     """US dollars."""
-    tokens: int | None = number(None, limit=True, above=0)
+    tokens: int | None = number(None, above=0)
     """Prompt and reply together."""
-    frames: int | None = number(None, limit=True, above=0)
+    frames: int | None = number(None, above=0)
     """Pictures shown to models."""
-    seconds: float | None = number(None, limit=True, above=0)
-    calls: int | None = number(None, limit=True, above=0)
+    seconds: float | None = number(None, above=0)
+    calls: int | None = number(None, above=0)
 
     def __post_init__(self) -> None:
         # a negative or infinite limit would lift the limits that it is combined with
@@ -129,15 +124,13 @@ class BudgetSettings:
 class AnswerSettings:
     """``[answers]``: who answers, and what is done with an answer before it is given."""
 
-    model: str = trusted("")
+    model: str = ""
     """The model for roles that ``--model`` does not fill; empty: the built-in ones."""
     verify: bool = True
     """Check the answer against the film and cite only moments that support it (one more call)."""
-    history: bool = True
-    """Keep questions and answers of ``ask`` and ``chat`` for ``longtake history``."""
     min_confidence: float = number(0.0, least=0.0, most=1.0)
     """Withhold answers whose probability is below this or not known; 0: give every answer."""
-    calibration: str = trusted("")
+    calibration: str = ""
     """File written by ``longtake calibrate``; empty: ``calibration.json`` beside the user's
     configuration, if it exists."""
 
@@ -164,21 +157,13 @@ def user_config_file() -> Path:
 
 
 def load(
-    *,
-    config: Path | None = None,
-    assignments: Sequence[str] = (),
-    trust_working_folder: bool = False,
-    method_names: Iterable[str] = (),
+    *, config: Path | None = None, assignments: Sequence[str] = (), method_names: Iterable[str] = ()
 ) -> Settings:
     """Read all layers, merge them and check the result."""
     layers = []
     user = user_config_file()
     if user.is_file():
         layers.append(Layer(_read(user), str(user)))
-    # possibly from somebody else, so not trusted by default
-    working = Path("longtake.toml")
-    if working.is_file():
-        layers.append(Layer(_read(working), str(working), trusted=trust_working_folder))
     if config is not None:
         layers.append(Layer(_read(config), str(config)))
     for text in assignments:

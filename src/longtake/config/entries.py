@@ -5,9 +5,6 @@ classes of the built-in backends are here, so that a configuration can be checke
 any model code. The class of a backend from another package belongs to that package: its entries are
 kept as written (:class:`PluginEntry`) and checked when the model is opened.
 
-Fields that decide where pictures go, to which model, with which key and at which price are
-``trusted``. So is every field that another package adds, unless the package says otherwise.
-
 A :class:`Preset` turns a usual name (``gpt-…``, ``gemini-…``, ``ollama/…``) into an entry: the
 vendor's address, the variable that holds its key, and what its documentation says about context and
 pictures. Naming such a model is the choice to use it; a preset is never chosen by itself. An entry
@@ -24,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from longtake import registry
-from longtake.config.overlay import Layer, number, overlay, trusted, tunable
+from longtake.config.overlay import Layer, number, overlay
 from longtake.errors import ConfigError, unknown
 
 E = TypeVar("E", bound="ModelEntry")
@@ -42,16 +39,16 @@ VideoPart: TypeAlias = Literal["", "video_url", "input_video", "file"]
 class ModelEntry:
     """The fields that entries of all backends share."""
 
-    backend: str = trusted(DEFAULT_BACKEND)
+    backend: str = DEFAULT_BACKEND
     """A built-in backend, one of an installed package, or the address ``module:Class`` of one."""
-    context: int = number(0, trusted=True, least=0)
+    context: int = number(0, least=0)
     """Tokens of prompt and reply together; 0: as the model or endpoint reports, else unknown."""
-    max_tokens: int = number(1024, limit=True, least=1)
+    max_tokens: int = number(1024, least=1)
     """Maximum tokens of one reply."""
-    temperature: float = number(0.0, trusted=True, least=0)
-    max_pixels: int = number(768 * 768, limit=True, least=1)
+    temperature: float = number(0.0, least=0)
+    max_pixels: int = number(768 * 768, least=1)
     """Pictures are scaled down to this many pixels before they are sent."""
-    picture_tokens: int = number(0, trusted=True, least=0)
+    picture_tokens: int = number(0, least=0)
     """Most tokens of one picture; 0: as many as its size suggests."""
     show: Show = "pictures"
     """What several frames of one step are sent as: ``pictures``, ``sheets`` (nine frames on each)
@@ -59,17 +56,17 @@ class ModelEntry:
     clip_frames: int = number(0, least=0, most=10_000)
     """With ``show = "video"``: where the film has at most this many frames between the first and
     the last that a step shows, all of them are sent, at the film's own rate."""
-    concurrency: int = number(0, trusted=True, least=0, most=1024)
+    concurrency: int = number(0, least=0, most=1024)
     """Maximum calls at once, lowered while the endpoint is overloaded; 0: the backend's default."""
-    timeout: float = number(120.0, limit=True, above=0)
+    timeout: float = number(120.0, above=0)
     """Seconds that one try may take."""
-    price_in: float | None = number(None, trusted=True, least=0)
+    price_in: float | None = number(None, least=0)
     """US dollars per million prompt tokens; unset: unknown."""
-    price_cached: float | None = number(None, trusted=True, least=0)
+    price_cached: float | None = number(None, least=0)
     """The same for prompt tokens served from a prefix cache; unset: as ``price_in``."""
-    price_out: float | None = number(None, trusted=True, least=0)
+    price_out: float | None = number(None, least=0)
     """US dollars per million reply tokens."""
-    price_source: str = tunable("")
+    price_source: str = ""
     """Where the price was published, and when."""
 
 
@@ -77,12 +74,12 @@ class ModelEntry:
 class OpenAIEntry(ModelEntry):
     """A model on a server that speaks the OpenAI chat-completions protocol."""
 
-    backend: str = trusted("openai")
-    model: str = trusted("")
+    backend: str = "openai"
+    model: str = ""
     """The model's name on the server; empty: the name of the entry."""
-    base_url: str = trusted("")
+    base_url: str = ""
     """The server's address, up to and including ``/v1``."""
-    api_key_env: str = trusted("")
+    api_key_env: str = ""
     """The environment variable that holds the key; the key is sent to ``base_url`` only."""
     images: int = number(0, least=0)
     """Most pictures in a request; 0: as many as a step shows, until the server complains."""
@@ -96,10 +93,10 @@ class OpenAIEntry(ModelEntry):
 class LocalEntry(ModelEntry):
     """A GGUF file that runs in this process."""
 
-    backend: str = trusted("local")
-    file: str = trusted("")
+    backend: str = "local"
+    file: str = ""
     """The GGUF file; empty: the one that ``longtake models pull`` fetches."""
-    mmproj: str = trusted("")
+    mmproj: str = ""
     """The projector file that lets the model see pictures."""
     threads: int = number(0, least=0, most=256)
     """CPU threads; 0: one per core."""
@@ -111,8 +108,8 @@ class LocalEntry(ModelEntry):
 class SocraticEntry(ModelEntry):
     """A text model that reads what perception recognises in the pictures."""
 
-    backend: str = trusted("socratic")
-    llm: str = trusted("")
+    backend: str = "socratic"
+    llm: str = ""
     """The name of the text model."""
     channels: tuple[str, ...] = ()
     """What it perceives, of ``tags``, ``onscreen``, ``speech``; empty: all of them."""
@@ -122,7 +119,7 @@ class SocraticEntry(ModelEntry):
 class SensesEntry(ModelEntry):
     """Perception alone: it describes pictures and does nothing else."""
 
-    backend: str = trusted("senses")
+    backend: str = "senses"
     channels: tuple[str, ...] = ()
     """What it perceives, of ``tags``, ``onscreen``, ``speech``; empty: all of them."""
 
@@ -131,8 +128,8 @@ class SensesEntry(ModelEntry):
 class ScriptedEntry(ModelEntry):
     """A model that gives fixed replies, for tests and examples."""
 
-    backend: str = trusted("scripted")
-    replies: tuple[str, ...] = trusted(())
+    backend: str = "scripted"
+    replies: tuple[str, ...] = ()
     """Its replies, in order; asking for more than these is an error."""
 
 
@@ -140,7 +137,7 @@ class ScriptedEntry(ModelEntry):
 class LabEntry(ModelEntry):
     """A simulated model of the laboratory."""
 
-    backend: str = trusted("lab")
+    backend: str = "lab"
     model: str = ""
     """Its parameters, as in ``lab/acuity=0.8,seed=3`` without ``lab/``."""
 
@@ -248,11 +245,9 @@ def checked(entry: ModelEntry, kind: type[E], name: str) -> E:
             f"not {type(entry).__name__}",
             key=f"models.{name}",
         )
-    # shared fields have their own rules; the fields of the package are all guarded
-    added = field_names(kind) - field_names(ModelEntry)
     result = kind(backend=entry.backend)
     for layer in entry.given:
-        result = overlay(result, layer, path=f"models.{name}.", guarded=added)
+        result = overlay(result, layer, path=f"models.{name}.")
     return result
 
 

@@ -4,7 +4,7 @@
 
     from longtake.library import Library
     library = Library()                                  # the user's own
-    found = library.search("pricing change", where="tag=meeting")
+    found = library.search("pricing change", where="meetings")
     print(found.films[0].entry.name, found.films[0].moments[0].time)
 """
 

@@ -318,7 +318,6 @@ def _snapshot(paths: Sequence[Path]) -> dict[Path, FileVersion]:
 
 
 def watch(
-    library: Library,
     paths: Sequence[Path],
     add: Callable[[], AddReport],
     *,
@@ -341,7 +340,6 @@ def watch(
         now = _snapshot(paths)
         # two equal looks: nobody is still copying files
         if now == before and now != done:
-            library.catalogue.watch(path.absolute() for path in paths if path.is_dir())
             on_round(add())
             done = now
         before = now

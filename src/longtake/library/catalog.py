@@ -6,17 +6,14 @@
 from __future__ import annotations
 
 import json
-import operator
-import re
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
-from longtake.errors import ConfigError, RunError, unknown
+from longtake.errors import RunError
 from longtake.index.store import private_folder
 from longtake.index.text import damage_reported, prepare
 from longtake.video.container import FileVersion
@@ -234,17 +231,6 @@ class FilmCatalog:
             for table in ("films", "files", "tags"):
                 base.execute(f"DELETE FROM {table} WHERE fingerprint = ?", (fingerprint,))
 
-    def folders(self) -> list[Path]:
-        """The folders to watch."""
-        with self._open() as base:
-            return [Path(path) for (path,) in base.execute("SELECT path FROM folders ORDER BY 1")]
-
-    def watch(self, folders: Iterable[Path]) -> None:
-        """Add folders to watch."""
-        with self._changing() as base:
-            rows = [(str(folder),) for folder in folders]
-            base.executemany("INSERT OR IGNORE INTO folders VALUES (?)", rows)
-
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that locks the file from the start, so that it never fails halfway."""
@@ -300,107 +286,9 @@ def _add_tags(
     )
 
 
-Filter: TypeAlias = Callable[[Entry], bool]
-
-FIELDS = ("tag", "name", "path", "place", "date", "year", "minutes")
-_ORDERED: dict[str, Callable[[float | str, float | str], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-# a field, an operator, and a value, quoted if it contains spaces or operators
-_COMPARISON = re.compile(
-    r"""\s*([^\s"'=<>!~]+)\s*(<=|>=|!=|[=<>~])\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>!~]+))(?!\S)"""
-)
-_JOIN = re.compile(r"\s+(and|or)(?!\S)", re.IGNORECASE)
-
-
-def parse(text: str) -> Filter:
-    """Parse a filter; an empty one matches every film. ``and`` binds more tightly than ``or``."""
-    if not text.strip():
-        return lambda entry: True  # noqa: ARG005
-    groups: list[list[Filter]] = [[]]
-    place = 0
-    while True:
-        match = _COMPARISON.match(text, place)
-        if match is None:
-            raise _unreadable(text, place, "a field, an operator and a value")
-        field, sign, *values = match.groups()
-        value = next(each for each in values if each is not None)
-        groups[-1].append(_compare(field.casefold(), sign, value, text))
-        place = match.end()
-        if not text[place:].strip():
-            return lambda entry: any(all(part(entry) for part in group) for group in groups)
-        join = _JOIN.match(text, place)
-        if join is None:
-            raise _unreadable(text, place, "'and' or 'or'")
-        if join[1].casefold() == "or":
-            groups.append([])
-        place = join.end()
-
-
-def _unreadable(text: str, place: int, wanted: str) -> ConfigError:
-    after = f" after {text[:place].strip()!r}" if place else ""
-    example = 'such as "tag=lecture and year>=2025"'
-    return ConfigError(f"--where {text}: expected {wanted}{after}, {example}")
-
-
-def _compare(field: str, sign: str, value: str, text: str) -> Filter:
-    if field not in FIELDS:
-        raise unknown("field", field, FIELDS, where=f"--where {text}")
-    if field in ("year", "minutes"):
-        return _by_number(field, sign, value, text)
-    if sign in _ORDERED:
-        if field != "date":
-            raise ConfigError(f"--where {text}: {field} has no order; use =, != or ~")
-        order = _ORDERED[sign]
-        # an incomplete date is compared as far as it is known: 2025 is not before 2025-03
-        return lambda entry: bool(entry.date) and order(entry.date[: len(value)], value)
-    wanted = normalized_tag(value) if field == "tag" else value.casefold()
-
-    def holds(entry: Entry) -> bool:
-        texts = _texts(entry, field)
-        if sign == "~":
-            return any(wanted in each for each in texts)
-        if field == "date":
-            return any(each.startswith(wanted) for each in texts)
-        return wanted in texts
-
-    if sign == "!=":
-        return lambda entry: not holds(entry)
-    return holds
-
-
-def _by_number(field: str, sign: str, value: str, text: str) -> Filter:
-    try:
-        number = float(value)
-    except ValueError:
-        raise ConfigError(f"--where {text}: {field} is a number, not {value!r}") from None
-    if sign == "~":
-        raise ConfigError(f"--where {text}: {field} is a number; use =, !=, <, <=, > or >=")
-
-    compare = {"=": operator.eq, "!=": operator.ne, **_ORDERED}[sign]
-
-    def holds(entry: Entry) -> bool:
-        known = entry.year if field == "year" else entry.duration / 60
-        if known is None:
-            return sign == "!="
-        return bool(compare(known if sign in _ORDERED else round(known), number))
-
-    return holds
-
-
-def _texts(entry: Entry, field: str) -> list[str]:
-    if field == "tag":
-        return [normalized_tag(tag) for tag in entry.tags]
-    if field == "path":
-        return [str(path).casefold() for path in entry.paths]
-    text = {"name": entry.name, "place": entry.place, "date": entry.date}[field]
-    return [text.casefold()]
-
-
-def normalized_tag(tag: str) -> str:
-    """A tag in lower case and singular, so that ``tag=lecture`` matches a folder ``Lectures``."""
-    plain = tag.strip().casefold()
-    return plain[:-1] if len(plain) > 3 and plain.endswith("s") else plain
+def matches(entry: Entry, text: str) -> bool:
+    """Whether a film's name, one of its paths or a tag contains a text, whatever its case."""
+    wanted = text.strip().casefold()
+    return any(
+        wanted in each.casefold() for each in (entry.name, *map(str, entry.paths), *entry.tags)
+    )

@@ -18,7 +18,7 @@ from longtake.errors import LongtakeError, MediaError
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.store import folder_bytes
-from longtake.library.catalog import REBUILD, Entry, FilmCatalog, parse
+from longtake.library.catalog import REBUILD, Entry, FilmCatalog, matches
 from longtake.library.fts_index import SegmentIndex
 from longtake.library.search import LibrarySearchResult, search
 from longtake.library.segments import FilmRows, material_of_film, material_of_footage, rows_of
@@ -100,9 +100,8 @@ class Library:
                     path.unlink()
 
     def entries(self, where: str = "") -> list[Entry]:
-        """The films that match a filter, sorted by name."""
-        holds = parse(where)
-        return [entry for entry in self.catalogue.entries() if holds(entry)]
+        """The films whose name, path or tag contains a text, sorted by name."""
+        return [entry for entry in self.catalogue.entries() if matches(entry, where)]
 
     def search(
         self,
@@ -201,8 +200,6 @@ class LibraryStatus:
     missing: int
     """Films whose file is gone; they can be found but not asked."""
     failed: int
-    folders: tuple[str, ...]
-    """Folders that are watched."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +222,6 @@ def status(library: Library) -> LibraryStatus:
         incomplete=sum(not entry.complete for entry in entries),
         missing=sum(entry.missing for entry in entries),
         failed=sum(bool(entry.problem) for entry in entries),
-        folders=tuple(map(str, library.catalogue.folders())),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from longtake.agents.run import Run
@@ -14,31 +13,10 @@ from longtake.footage.protocol import Footage
 from longtake.types import Answer, Question
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """The most a method can use on one question, computed from its settings.
-
-    Replies that have to be asked for again are not included.
-    """
-
-    calls: int
-    frames: int
-    """Pictures shown to models, repeats included."""
-    prompt_words: int
-    """Words in all prompts together, without the pictures."""
-    reply_words: int
-    letters: int = 0
-    """How many of the calls ask for a letter alone. They are repeated if the model turns out not to
-    report the probabilities of its tokens."""
-    letter_frames: int = 0
-    """Pictures shown in those calls."""
-
-
 class Method(Protocol):
     """A way to answer a question. Its dataclass fields are its settings, recorded with a run.
 
-    Optional are a ``bounds`` method (:class:`Bounded`), without which estimates are unknown, and
-    the class variables of :class:`MethodTraits`.
+    Optional are the class variables of :class:`MethodTraits`.
     """
 
     name: ClassVar[str]
@@ -64,14 +42,6 @@ class MethodTraits(Protocol):
     verifies: ClassVar[bool]
     """If ``run.checks`` is set, it checks answers with :mod:`longtake.agents.verify` itself and
     sets their confidence, so that its answer is final."""
-
-
-@runtime_checkable
-class Bounded(Protocol):
-    """A method that can bound its usage."""
-
-    def bounds(self, duration: float, question: Question) -> Bounds:
-        """Return the most it can use on one question about a film of this many seconds."""
 
 
 @runtime_checkable
@@ -120,11 +90,6 @@ def configure(
     return overlay(made, Layer(values, source), path=f"{kind.name}.")
 
 
-def bounds_of(method: Method, duration: float, question: Question) -> Bounds | None:
-    """The most a method can use on a question, or ``None`` if the method does not say."""
-    return method.bounds(duration, question) if isinstance(method, Bounded) else None
-
-
 def has_trait(method: Method, trait: Literal["needs_index", "checks_itself", "verifies"]) -> bool:
     """Whether a method has one of :class:`MethodTraits`."""
     return bool(getattr(method, trait, False))
@@ -133,8 +98,3 @@ def has_trait(method: Method, trait: Literal["needs_index", "checks_itself", "ve
 def fields_of(method: Method) -> dict[str, Any]:
     """The method's settings as plain data."""
     return dataclasses.asdict(method)  # type: ignore[call-overload, no-any-return]
-
-
-def words(texts: Sequence[str]) -> int:
-    """The number of words in some texts; used by estimates."""
-    return sum(len(text.split()) for text in texts)

@@ -86,7 +86,7 @@ def reads(question: str) -> bool:
 
 
 def missing_names(question: str, evidence: Sequence[Evidence], footage: Footage) -> list[str]:
-    """The names in a question that are not mentioned where it is answered."""
+    """The names and larger numbers of a question that are not mentioned where it is answered."""
     speech, onscreen = footage.known_lines()
     lines = [*speech, *onscreen]
     here = " ".join(each.text for each in evidence)
@@ -99,7 +99,8 @@ def missing_names(question: str, evidence: Sequence[Evidence], footage: Footage)
         places = [line.segment for line in lines if mentions(line.text, value.text)]
         if not any(_is_introduced(places, each.segment, onscreen) for each in evidence):
             missing.append(value.text)
-    return missing
+    numerals = re.findall(r"\b\d{2,}\b", question)
+    return missing + [number for number in numerals if number not in here]
 
 
 def _is_introduced(places: Sequence[Segment], at: Segment, onscreen: Sequence[Line]) -> bool:

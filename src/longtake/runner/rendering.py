@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from longtake._util.timecode import clock
 from longtake.agents.answer import claims
@@ -346,77 +345,13 @@ def shown_stretch(cited: Evidence) -> Segment:
     return Segment(start, max(end, start + SHORTEST))
 
 
-def as_srt(rendered: RenderedAnswer, fps: float) -> str:  # noqa: ARG001
+def as_srt(rendered: RenderedAnswer) -> str:
     """The citations as subtitles of the film."""
     cues = []
     for cited in rendered.evidence:
         stretch = shown_stretch(cited)
         cues.append((stretch.start, stretch.end, quoted(cited) or kind_of(cited)))
     return srt(cues)
-
-
-def as_edl(rendered: RenderedAnswer, fps: float) -> str:
-    """The citations one after another, as a CMX 3600 edit decision list."""
-    # timecode counts frames: at 29.97 per second, an hour is slightly less than one of timecode
-    rate = max(1, round(fps))
-    lines, end = [f"TITLE: {_line(rendered.question)[:70]}", "FCM: NON-DROP FRAME", ""], 0
-    for place, cited in enumerate(rendered.evidence):
-        first, length = _frames(cited, fps)
-        codes = (first, first + length, end, end + length)
-        times = " ".join(_timecode(frame, rate) for frame in codes)
-        lines += [
-            f"{place + 1:03d}  AX       B     C        {times}",
-            f"* FROM CLIP NAME: {_line(rendered.film_of(place))}",
-            f"* COMMENT: {_line(quoted(cited) or kind_of(cited))}",
-        ]
-        end += length
-    return "\n".join(lines) + "\n"
-
-
-def as_otio(rendered: RenderedAnswer, fps: float) -> str:
-    """The citations one after another, as an OpenTimelineIO timeline."""
-
-    def time(frames: int) -> dict[str, Any]:
-        return {"OTIO_SCHEMA": "RationalTime.1", "rate": fps, "value": float(frames)}
-
-    clips = []
-    for place, cited in enumerate(rendered.evidence):
-        first, length = _frames(cited, fps)
-        film = rendered.film_of(place)
-        whole = {"OTIO_SCHEMA": "TimeRange.1", "start_time": time(first), "duration": time(length)}
-        media = {"OTIO_SCHEMA": "ExternalReference.1", "target_url": film, "metadata": {}}
-        clips.append(
-            {
-                "OTIO_SCHEMA": "Clip.1",
-                "name": f"{film} {times_of(cited)}",
-                "source_range": whole,
-                "media_reference": media,
-                "metadata": {"longtake": {"source": cited.source, "text": quoted(cited)}},
-            }
-        )
-    track = {"OTIO_SCHEMA": "Track.1", "name": "citations", "kind": "Video", "children": clips}
-    stack = {"OTIO_SCHEMA": "Stack.1", "name": "tracks", "children": [track]}
-    timeline = {"OTIO_SCHEMA": "Timeline.1", "name": rendered.question, "tracks": stack}
-    return json.dumps(timeline, ensure_ascii=False, indent=2) + "\n"
-
-
-EDITED: Mapping[str, Callable[[RenderedAnswer, float], str]] = {
-    "srt": as_srt,
-    "edl": as_edl,
-    "otio": as_otio,
-}
-"""Formats of the citations for players and editors, by name."""
-
-
-def _frames(cited: Evidence, fps: float) -> tuple[int, int]:
-    """The first frame of a citation, and the number of its frames."""
-    stretch = shown_stretch(cited)
-    first = round(stretch.start * fps)
-    return first, max(1, round(stretch.end * fps) - first)
-
-
-def _timecode(frame: int, rate: int) -> str:
-    return f"{clock(frame // rate)}:{frame % rate:02d}"
 
 
 def _line(text: str) -> str:

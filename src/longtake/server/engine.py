@@ -32,8 +32,8 @@ from longtake.llm.catalog import Download
 from longtake.llm.pull import pull_model
 from longtake.methods.lookup.method import prepare
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.conversation import with_carried
 from longtake.runner.extraction import extract, read_schema
-from longtake.runner.history import with_carried
 from longtake.runner.rendering import CALIBRATED, unseen
 from longtake.runner.session import Session
 from longtake.server.films import ServedFilms, reason_of

@@ -60,7 +60,7 @@ class QuestionFields(BaseModel):
 
     question: str = Field(min_length=1, max_length=MAX_QUESTION)
     where: str = Field(default="", max_length=1000)
-    """Which films of the library are asked, as ``library ask --where`` takes it; empty: all."""
+    """Which films of the library are asked, as ``library ask --in`` takes it; empty: all."""
     options: tuple[str, ...] = Field(default=(), max_length=26)
     kind: QuestionKind | None = None
     """What it asks for, as ``--as`` takes it; null: as its wording suggests."""

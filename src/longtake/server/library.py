@@ -203,7 +203,6 @@ class Watcher:
         try:
             with stop.in_force():
                 watch(
-                    self._library(),
                     self._catalog.folders(),
                     lambda: self._add(stop),
                     every=self._every,

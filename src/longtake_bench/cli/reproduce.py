@@ -17,16 +17,11 @@ from longtake.cli.output import emit_json, say
 from longtake.config import Settings
 from longtake.errors import ConfigError, RunError, unknown
 from longtake.llm.catalog import ModelCatalog
-from longtake.methods.base import bounds_of, configure
+from longtake.methods.base import configure
 from longtake.registry import methods
 from longtake.runner.assignment import read_role_assignment
-from longtake.runner.estimate import PICTURE_TOKENS, TOKENS_PER_WORD
-from longtake.types import Question
 from longtake_bench.presets import PaperTable, TableCell, papers, read_paper
 from longtake_bench.report import read_labelled
-
-TYPICAL = Question("What does the person do after opening the door?", ("a", "b", "c", "d", "e"))
-"""A question of typical length, for estimates."""
 
 
 @click.command()
@@ -46,7 +41,7 @@ TYPICAL = Question("What does the person do after opening the door?", ("a", "b",
 @click.option("--team", type=PATH, metavar="FILE", help="A team file, for team methods.")
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N questions of each.")
 @click.option("--out", type=PATH, metavar="DIR", help="Where the runs are kept.")
-@click.option("--dry-run", is_flag=True, help="List rows, commands and an estimate; run nothing.")
+@click.option("--dry-run", is_flag=True, help="List rows and commands; run nothing.")
 @common
 def reproduce(
     paper: str,
@@ -85,7 +80,6 @@ def reproduce(
     shared = click.get_current_context().params
     given += [word for text in shared["assignments"] for word in ("--set", text)]
     given += ["--config", str(shared["config_file"])] if shared["config_file"] else []
-    given += ["--trust-config"] * shared["trust_config"]
     if dry_run:
         unnamed = () if models or team else _unnamed(chosen, settings)
         _list(paper, chosen, given, data, out or Path("repro"), unnamed, as_json=as_json)
@@ -197,7 +191,7 @@ def _list(
     *,
     as_json: bool,
 ) -> None:
-    """Print the rows of the tables with their commands and estimates."""
+    """Print the rows of the tables with their commands."""
     rows: list[dict[str, Any]] = []
     lines: list[str] = []
     for table in tables:
@@ -215,7 +209,7 @@ def _list(
                 "experiment": cell.experiment.name,
                 "published": cell.published,
                 "models": cell.experiment.used,
-                "estimate": estimate(cell),
+                "size": size(cell),
             }
             used = f"({cell.experiment.name}; {cell.experiment.used})"
             lines.append(f"  {cell.number}. {cell.row}: {cell.published:.1f} % {used}")
@@ -224,7 +218,7 @@ def _list(
                 lines.append(f"     cannot be run: {cell.cannot}")
             else:
                 rows.append({**row, "command": line})
-                lines += [f"     {line}", f"     {row['estimate']}"]
+                lines += [f"     {line}", f"     {row['size']}"]
         if table.others:
             lines.append(f"  systems that longtake does not have: {', '.join(table.others)}")
     if unnamed:
@@ -238,24 +232,17 @@ def _list(
         click.echo("\n".join(lines))
 
 
-def estimate(cell: TableCell) -> str:
-    """The upper bound on the cost of a cell, in words."""
+def size(cell: TableCell) -> str:
+    """How many questions a row has, about films of which length, and the frames of its method."""
     experiment = cell.experiment
     method = configure(methods.get(experiment.method), experiment.fields)
-    most = bounds_of(method, experiment.seconds or 3600.0, TYPICAL)
-    if most is None:
-        return "the method has no bounds"
-    # captions replace pictures
-    pictures = 0 if experiment.benchmark.endswith("-captions") else most.frames
-    words = (most.prompt_words + most.reply_words) * TOKENS_PER_WORD
-    tokens = round(words + pictures * PICTURE_TOKENS)
-    length = f"{experiment.seconds:.0f} s" if experiment.seconds else "an hour"
-    text = f"at most {most.calls} calls, {pictures} pictures and {tokens:,} tokens a question"
-    text += f" about a film of {length}"
-    if experiment.questions is None:
-        return text
-    millions = tokens * experiment.questions / 1e6
-    return f"{text}; {experiment.questions:,} questions: {millions:.0f} million tokens"
+    known = [] if experiment.questions is None else [f"{experiment.questions:,} questions"]
+    if experiment.seconds:
+        known.append(f"films of {experiment.seconds:.0f} s")
+    shown = getattr(method, "frames", None)
+    if isinstance(shown, int):
+        known.append(f"{shown} frames a question")
+    return ", ".join(known)
 
 
 def _accuracy(place: Path, data: Mapping[str, Path]) -> str:

@@ -26,16 +26,7 @@ from longtake.cli.options import (
     session_options,
     workers,
 )
-from longtake.cli.output import (
-    TEAM,
-    check_place,
-    confirm,
-    emit_json,
-    say,
-    show_estimates,
-    time_left,
-    worth_a_line,
-)
+from longtake.cli.output import TEAM, check_place, confirm, emit_json, say, time_left, worth_a_line
 from longtake.errors import ConfigError
 from longtake.runner.session import Session
 from longtake_bench import selection
@@ -71,9 +62,9 @@ from longtake_bench.selection import Selection
 @workers(1)
 @retry_errors
 @click.option(
-    "--dry-run", "only_estimate", is_flag=True, help="Show the most it can cost, and stop."
+    "--dry-run", is_flag=True, help="Show how many questions each agent would be asked, and stop."
 )
-@click.option("--yes", is_flag=True, help="Do not ask before a selection that costs money.")
+@click.option("--yes", is_flag=True, help="Do not ask before anything is sent.")
 @common
 @session_options
 def select(
@@ -87,7 +78,7 @@ def select(
     runs: Path | None,
     workers: int,
     retry_errors: bool,
-    only_estimate: bool,
+    dry_run: bool,
     yes: bool,
     session: Session,
     as_json: bool,
@@ -109,17 +100,20 @@ def select(
     if top > len(members):
         raise ConfigError(f"--top {top}: {library} has only {len(members)} agents")
     benchmark = load(name, data, parts).draw(sample=sample, seed=session.seed)
-    estimates = selection.estimates(members, benchmark, session)
-    if only_estimate and as_json:
-        emit_json({"benchmark": name, "estimates": [asdict(each) for each in estimates]})
-        return
-    show_estimates(estimates, err=not only_estimate)
-    if only_estimate:
+    if dry_run:
+        counted = f"{len(members)} agents × {len(benchmark.items)} questions of {benchmark.name}"
+        if as_json:
+            emit_json(
+                {"benchmark": name, "agents": len(members), "questions": len(benchmark.items)}
+            )
+        else:
+            click.echo(counted)
         return
     # asks every agent of the library, so all their hosts are announced
     assignment = replace(session.assignment, roster=members)
-    check_models(replace(session, assignment=assignment), ("team",))
-    if not yes and any(each.paid for each in estimates):
+    asking = replace(session, assignment=assignment)
+    check_models(asking, ("team",))
+    if not yes and asking.hosts(("team",)):
         confirm()
     chosen = selection.select(
         members,

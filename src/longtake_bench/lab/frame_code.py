@@ -36,7 +36,7 @@ _DARK, _LIGHT = 16, 240
 class Moment:
     """A second of a world.
 
-    Its ``repr`` seeds random draws (see :mod:`longtake_bench.lab.prompt`), so names here must not change.
+    Its ``repr`` seeds random draws (:mod:`longtake_bench.lab.prompt`), so no name may change.
     """
 
     seed: int

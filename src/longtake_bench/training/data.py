@@ -36,7 +36,6 @@ from longtake.perception.minilm import LONGEST, bert_tokenizer
 from longtake.perception.protocols import ImageTextEncoder
 from longtake.perception.runtime import unit
 from longtake.perception.torch_encoder import TorchImageTextEncoder
-from longtake.runner.estimate import TOKENS_PER_WORD
 from longtake.runner.films import VIDEO_SUFFIXES, open_store
 from longtake.types import Frame, Segment
 
@@ -199,7 +198,7 @@ def keep(
 
 def _rewritten(run: Run, most_tokens: int, caption: str) -> str:
     """The caption in a model's words; empty if its reply cannot be read."""
-    words = int(most_tokens / TOKENS_PER_WORD)
+    words = int(most_tokens / 1.4)  # a rough average for English text
     reply = ask(
         run["llm"],
         "shared/caption",

@@ -14,7 +14,7 @@ from longtake.runner.session import Session
 from longtake_bench import presets
 from longtake_bench.benchmarks import about
 from longtake_bench.cli.eval import _models_of_preset
-from longtake_bench.cli.reproduce import estimate
+from longtake_bench.cli.reproduce import size
 
 CELLS = [
     pytest.param(cell, id=f"{paper}-{table.table}-{cell.folder}")
@@ -38,7 +38,7 @@ def test_every_row_of_a_table_can_be_configured_and_has_all_models(cell):
     experiment = cell.experiment
     assert 0 < cell.published < 100
     configure(methods.get(experiment.method), experiment.fields)
-    assert "a question" in estimate(cell)
+    assert "question" in size(cell)
     assert experiment.command()[:4] == ["longtake", "eval", "--preset", experiment.name]
     # the command leads back to the same experiment
     if not cell.cannot and experiment.ablation:

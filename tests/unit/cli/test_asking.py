@@ -1,4 +1,4 @@
-"""What a user of ask, compare, estimate and methods sees, with scripted models."""
+"""What a user of ask, compare and methods sees, with scripted models."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from films import Recipe
 
 from longtake.cli.answers import HOW_TO_LOOK
 from longtake.cli.ask import wants_first_look
+from longtake.cli.compare import PAPERS, compared
 from longtake.errors import MissingExtra
 from longtake.perception.loader import PerceptionModels
+from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 from longtake.types import Question
 
 OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
@@ -202,17 +205,22 @@ def test_compare_shows_the_estimate_then_one_row_a_method(run, film):
     assert "A. red" in rows[1]
 
 
-@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
-def test_a_model_may_be_named_for_a_role_that_one_of_the_methods_has(run, film, dry):
+def test_a_model_may_be_named_for_a_role_that_one_of_the_methods_has(run, film):
     cast = []
     for role in ("vlm", "llm", "captioner"):
         cast += ["--model", f"{role}=test/obliging"]
     chosen = ("--method", "blind", "--method", "uniform", "--method", "videoagent")
-    code, _, err = run("compare", film, "Which?", *OPTIONS[:4], *cast, *chosen, *dry)
+    code, _, err = run("compare", film, "Which?", *OPTIONS[:4], *cast, *chosen)
     assert code == 0, err
-    code, _, err = run("compare", film, "Which?", *OPTIONS[:4], *cast, *chosen[:4], *dry)
+    code, _, err = run("compare", film, "Which?", *OPTIONS[:4], *cast, *chosen[:4])
     assert code == 2
     assert "unknown role 'captioner'" in err
+
+
+def test_without_a_model_that_sees_compare_leaves_out_methods_that_look(monkeypatch):
+    assert compared(Session()) == ("lookup", "auto")
+    chosen = ModelAssignment(models=("gemini-3-flash",))
+    assert compared(Session(assignment=chosen)) == ("lookup", "auto", *PAPERS)
 
 
 def test_compare_keeps_rows_that_failed(run, film):
@@ -236,18 +244,6 @@ def test_compare_without_an_answer_is_exit_3_as_in_ask(run, film):
     assert code == 3
     assert [row["status"] for row in json.loads(out)["results"]] == ["budget_spent"]
     assert run("compare", film, "Which?", *OPTIONS, *spent, "--method", "blind")[0] == 0
-
-
-def test_estimates_bound_what_a_run_uses(run, film):
-    _, out, _ = run("compare", film, "Which?", *OPTIONS, "--dry-run", "--json")
-    bounds = {each["method"]: each for each in json.loads(out)["estimates"]}
-    for method in ("blind", "uniform"):
-        _, used, _ = run(
-            "ask", film, "Which?", *OPTIONS, "--method", method, "--json", "--no-cache"
-        )
-        usage = json.loads(used)["usage"]
-        assert usage["calls"] <= bounds[method]["calls"]
-        assert usage["frames"] <= bounds[method]["frames"]
 
 
 def test_methods_lists_and_explains(run):

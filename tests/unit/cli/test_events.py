@@ -1,4 +1,4 @@
-"""``longtake events``: the blocks of a film."""
+"""``longtake info --blocks``: the film divided where its content changes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(capsys, model_cache, monkeypatch):
 
 
 def test_blocks_with_strength_and_votes(run, film):
-    code, out, err = run("events", film, "--json", *FEW)
+    code, out, err = run("info", film, "--blocks", "--json", *FEW)
     assert code == 0, err
     facts = json.loads(out)
     blocks = facts["blocks"]
@@ -49,7 +49,7 @@ def test_blocks_with_strength_and_votes(run, film):
     assert blocks[0]["heads"] == []
     assert all(block["strength"] > 0 and "ssm" in block["heads"] for block in blocks[1:])
     assert blocks[-1]["end"] == pytest.approx(facts["duration"])
-    code, out, _ = run("events", film, "--max-blocks", 2, *FEW)
+    code, out, _ = run("info", film, "--blocks", "--set", "a4vl.events.max_blocks=2", *FEW)
     assert code == 0
-    assert len(out.splitlines()) == 2
-    assert "strength" in out.splitlines()[1]
+    assert out.startswith("file")
+    assert "strength" in out.splitlines()[-1]

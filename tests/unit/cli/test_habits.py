@@ -1,4 +1,4 @@
-"""Everyday use: conversations, many questions, many films, history, completion, addresses."""
+"""Everyday use: conversations, many questions, many films, completion, addresses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import stat
 import sys
 import threading
 
@@ -17,8 +16,6 @@ from support.patience import PATIENCE
 
 from longtake.cli.answers import StatusSink
 from longtake.cli.output import in_one_line, wrapped
-from longtake.config import load
-from longtake.runner.history import history_file, past_questions, remember
 from longtake.runner.rendering import longest_gap
 from longtake.tracing.events import ChatCalled, Drafted, FramesSeen, Noted, RunStarted, StepBegan
 
@@ -30,8 +27,7 @@ pytestmark = pytest.mark.usefixtures("test_models")
 
 @pytest.fixture(autouse=True)
 def shared_cache(module_cache, monkeypatch):
-    """One index for all tests, and a history for each."""
-    (module_cache / "history.jsonl").unlink(missing_ok=True)
+    """One index for all tests."""
     monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
 
 
@@ -153,11 +149,6 @@ def test_a_conversation_carries_what_was_said_and_shows_it(run, film, monkeypatc
     assert code == 0, err
     assert err.count("carried from the conversation") == 1
     assert "  | Q: What is it?\n  | A: a plain word" in err
-    assert [past.question for past in past_questions(load())] == [
-        "What is it?",
-        "And then?",
-        "Alone?",
-    ]
     assert "And then?\n  a plain word" in out
 
 
@@ -190,34 +181,6 @@ def test_ctrl_c_ends_the_question_and_not_the_conversation(run, film, monkeypatc
     assert code == 0, err
     assert "cancelled; this is the best answer so far" in out
     assert "(nothing)" in out
-
-
-def test_history_is_private_searchable_and_can_be_turned_off(run, film):
-    assert run("history")[2].startswith("nothing was asked yet")
-    run("ask", film, "What is it?", *MODEL)
-    run("ask", film, "Which?", *MODEL, "--set", "answers.history=false")
-    run("ask", film, "Who is it?", *MODEL)
-    _, out, _ = run("history")
-    assert out.index("Who is it?") < out.index("What is it?")
-    assert "Which?" not in out
-    assert "Who" not in run("history", "what")[1]
-    assert "00:00:0" in run("history", "--show", "2")[1]
-    listed = json.loads(run("history", "--json")[1])
-    assert [row["number"] for row in listed["questions"]] == [1, 2]
-    path = history_file(load())
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    path.write_bytes(path.read_bytes() + b'{"at": 1')
-    assert len(past_questions(load())) == 2
-    assert run("history", "--clear")[1] == "deleted 2 questions\n"
-    assert not path.exists()
-    assert run("history", "--show", "9")[0] == 2
-
-
-def test_the_history_keeps_the_newest(tmp_path, monkeypatch):
-    monkeypatch.setattr("longtake.runner.history.MOST", 3)
-    for number in range(5):
-        remember(load(), tmp_path, f"question {number}", {})
-    assert [past.question[-1] for past in past_questions(load())] == ["2", "3", "4"]
 
 
 def test_an_address_is_downloaded_only_on_request_and_once(run, film, monkeypatch, tmp_path):

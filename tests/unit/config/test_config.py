@@ -1,12 +1,9 @@
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from longtake import config
 from longtake.config import Layer, load, merge, parse_assignment, user_config_file
-from longtake.config.overlay import overlay, renamed
 from longtake.errors import ConfigError
 
 
@@ -20,8 +17,9 @@ def test_later_layers_win(tmp_path):
     assert load().index.fps == 1
     write_user_config("[index]\nfps = 2\n[media]\nworkers = 3\n")
     assert load().index.fps == 2
+    # a file of the working folder is somebody else's
     Path("longtake.toml").write_text("index.fps = 3")
-    assert load().index.fps == 3
+    assert load().index.fps == 2
     given = tmp_path / "given.toml"
     given.write_text("index.fps = 4")
     assert load(config=given).index.fps == 4
@@ -83,46 +81,6 @@ def test_numbers_out_of_bounds_name_the_key(text, says):
     assert says in str(caught.value)
 
 
-@dataclass(frozen=True)
-class Renamed:
-    size: int = renamed(1, was="length")
-
-
-def test_the_former_name_of_a_field_still_works():
-    assert overlay(Renamed(), Layer({"length": 3}, "a file")) == Renamed(size=3)
-    with pytest.raises(ConfigError, match="did you mean 'size'"):
-        overlay(Renamed(), Layer({"siz": 3, "": 4}, "a file"))
-    with pytest.raises(ConfigError, match="unknown key ''"):
-        overlay(Renamed(), Layer({"": 4}, "a file"))
-
-
-@pytest.mark.parametrize(
-    ("values", "says"),
-    [
-        ({"cache": {"limit_gb": 0}}, "cache.limit_gb in longtake.toml is not taken"),
-        ({"budget": {"cost": 5.0}}, "budget.cost in longtake.toml may only lower the limit of 1"),
-        ({"media": {"max_streams": 1000}}, "media.max_streams in longtake.toml may only lower"),
-        ({"models": {"mine": {"model": "dearer"}}}, "models.mine.model in longtake.toml is not"),
-        ({"answers": {"model": "gpt-5.2"}}, "answers.model in longtake.toml is not taken"),
-        ({"models": {"mine": {"max_tokens": 9999}}}, "may only lower the limit of 1024"),
-    ],
-)
-def test_a_strangers_file_may_only_tighten(values, says):
-    own = Layer({"budget": {"cost": 1.0}, "models": {"mine": {"base_url": "http://h/v1"}}}, "mine")
-    with pytest.raises(ConfigError, match=re.escape(says)):
-        merge([own, Layer(values, "longtake.toml", trusted=False)])
-    merge([own, Layer(values, "longtake.toml")])  # with --trust-config
-
-
-def test_a_strangers_file_may_lower_limits():
-    own = Layer({"budget": {"cost": 1.0}}, "mine")
-    lower = {"budget": {"cost": 0.5, "calls": 3}, "media": {"max_streams": 8}}
-    lower["models"] = {"mine": {"max_tokens": 9}}
-    settings = merge([own, Layer(lower, "longtake.toml", trusted=False)])
-    assert (settings.budget.cost, settings.budget.calls) == (0.5, 3)
-    assert (settings.media.max_streams, settings.models["mine"].max_tokens) == (8, 9)
-
-
 def test_not_toml(tmp_path):
     bad = tmp_path / "bad.toml"
     bad.write_text("cache = [")
@@ -141,12 +99,7 @@ def test_fields_of_methods_are_kept_for_the_method_to_check():
     assert settings.methods == {"videoagent": {"rounds": 3, "glance": 7}}
 
 
-def test_a_working_folder_cannot_redirect_what_is_trusted():
-    Path("longtake.toml").write_text('[cache]\nfolder = "/tmp/elsewhere"')
-    with pytest.raises(ConfigError, match="--trust-config"):
-        load()
-    assert load(trust_working_folder=True).cache.folder == "/tmp/elsewhere"
-    Path("longtake.toml").unlink()
+def test_the_users_own_configuration_decides_where_data_lives():
     write_user_config('[cache]\nfolder = "/tmp/mine"')
     assert load().cache.folder == "/tmp/mine"
 

@@ -156,26 +156,6 @@ def test_its_settings_are_checked_against_its_own_class() -> None:
         configured(max_tokens=0)
 
 
-def test_its_fields_are_trusted_unless_it_says_otherwise() -> None:
-    own = Layer({"models": {"mine": {"backend": "echo", "address": "api.example"}}}, "user")
-
-    def theirs(**values: Any) -> ModelEntry:
-        layer = Layer({"models": {"mine": values}}, "longtake.toml", trusted=False)
-        return ModelCatalog(merge([own, layer])).entry("mine")
-
-    for values in ({"address": "evil.example"}, {"loudness": 2}, {"price_in": 1.0}):
-        with pytest.raises(ConfigError, match="--trust-config"):
-            theirs(**values)
-    tuned = theirs(greeting="hi", max_tokens=9)
-    assert (tuned.greeting, tuned.max_tokens, tuned.address) == (  # type: ignore[attr-defined]
-        "hi",
-        9,
-        "api.example",
-    )
-    with pytest.raises(ConfigError, match="--trust-config"):
-        merge([Layer({"models": {"mine": {"backend": "echo"}}}, "longtake.toml", trusted=False)])
-
-
 def test_it_can_be_named_by_its_address() -> None:
     by_address = configured(backend=f"{__name__}:Echo", greeting="hey").open("mine")
     for chat in (by_address, ModelCatalog(Settings()).open("echo/hey")):

@@ -59,30 +59,6 @@ def test_entries_of_the_configuration_are_checked() -> None:
     assert tuned.models["local/qwen2.5-1.5b"].context == 8192
 
 
-@pytest.mark.parametrize(
-    ("backend", "field", "value"),
-    [
-        ("openai", "base_url", "https://x.example/v1"),
-        ("openai", "api_key_env", "MY_KEY"),
-        ("openai", "backend", "local"),
-        ("openai", "price_in", 0.0),
-        ("openai", "price_out", 0.0),
-        ("local", "file", "a.gguf"),
-        ("local", "mmproj", "a.gguf"),
-        ("socratic", "llm", "cloud"),
-        ("scripted", "replies", ["B"]),
-    ],
-)
-def test_a_working_folder_binds_neither_hosts_nor_keys_nor_prices(
-    backend: str, field: str, value: object
-) -> None:
-    own = Layer({"models": {"mine": {"backend": backend}}}, "user")
-    theirs = Layer({"models": {"mine": {field: value}}}, "longtake.toml", trusted=False)
-    with pytest.raises(ConfigError, match="--trust-config"):
-        merge([own, theirs])
-    merge([own, Layer(theirs.values, theirs.source, trusted=True)])
-
-
 def test_a_field_of_another_backend_is_named_as_such() -> None:
     with pytest.raises(
         ConfigError, match=r"models\.mine\.file in user is a field of backend 'local'"

@@ -647,8 +647,3 @@ def test_no_such_moment_is_an_abstention(footage):
     answer, _ = asked({"lines": []}, MOMENTS, footage)
     assert answer.status == "abstained"
     assert answer.reason.startswith(f"{NOT_FOUND} (all of 00:01:40 read by a model)")
-
-
-def test_the_bounds_of_all_moments_grow_with_the_film():
-    assert Lookup().bounds(3600, MOMENTS).calls == 72
-    assert Lookup().bounds(3600, OPEN).calls == 2

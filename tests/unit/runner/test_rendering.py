@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from longtake.runner.history import CARRIED, carry_on, with_carried
+from longtake.runner.conversation import CARRIED, carry_on, with_carried
 from longtake.runner.rendering import (
     RenderedAnswer,
     as_edl,

@@ -223,13 +223,12 @@ def test_a_comparison_that_the_queue_cannot_hold_queues_nothing(pool, wanted):
         assert run.result(timeout=60).method == "blind"
 
 
-def test_estimates_send_nothing(client, film, monkeypatch):
-    ask = {"film": film, "question": "Why?"}
+def test_warming_up_starts_no_run(client, film, monkeypatch):
     written = []
     monkeypatch.setattr(RunPool, "warm_up", lambda _, ask: written.append(ask.question))
-    body = {"ask": ask, "methods": ["blind", "uniform"]}
-    estimates = client.post("/api/v1/estimate", json=body).json()
-    assert [each["method"] for each in estimates] == ["blind", "uniform"]
+    assert (
+        client.post("/api/v1/warm-up", json={"film": film, "question": "Why?"}).status_code == 204
+    )
     assert written == ["Why?"]
     assert client.get("/api/v1/runs").json()["runs"] == []
 

@@ -263,7 +263,7 @@ def test_a_budget_is_positive_and_finite_whoever_sends_it(client, film, limit):
         ("/api/v1/runs", ask),
         ("/api/v1/library/ask", ask.replace(f'"film":"{film}",', "")),
         ("/api/v1/compare", f'{{"ask":{ask}}}'),
-        ("/api/v1/estimate", f'{{"ask":{ask}}}'),
+        ("/api/v1/warm-up", ask),
     ):
         refused = client.post(path, content=body, headers=json_body)
         assert (refused.status_code, "positive and finite" in refused.text) == (422, True), path

@@ -73,7 +73,6 @@ from longtake.errors import ConfigError, check_least
 from longtake.footage.look import Look, cite, look_at, rows_within, threshold
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
-from longtake.methods.base import Bounds, words
 from longtake.prompts import Plain
 from longtake.tracing.events import note, note_scores, step
 from longtake.types import Answer, Question, Segment
@@ -424,24 +423,6 @@ class A4VL:
     def n2(self, duration: float) -> int:
         """Frames per answer for a film of this length."""
         return self.long_inference_frames if duration > self.long_seconds else self.inference_frames
-
-    def bounds(self, duration: float, question: Question) -> Bounds:
-        """The agents never agree until one is left."""
-        m, open_ended = self.team_size, not question.options
-        answers = m * (m + 1) // 2  # m in the first round, one fewer in each later round
-        previews = m * (2 if self.gate else 1)
-        judging, refining, grouping = answers - 1, answers - m, (m - 1) * open_ended
-        calls = previews + 2 * answers + judging + refining + grouping + self.summarise
-        question_words = words([question.text, *question.options])
-        letters = 0 if self.reason_first or open_ended else answers
-        return Bounds(
-            calls=calls,
-            frames=previews * self.n1(duration) + 2 * answers * self.n2(duration),
-            prompt_words=calls * (question_words + 140) + (judging + refining) * m * 80,
-            reply_words=calls * 60,
-            letters=letters,
-            letter_frames=letters * self.n2(duration),
-        )
 
 
 def reasons(opinions: Sequence[Opinion], last: Sequence[Opinion], winner: str | None) -> list[str]:

@@ -18,7 +18,7 @@ Any installed method can be a stage; ``search@64`` is ``search`` with up to 64 f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from longtake import registry
@@ -30,7 +30,7 @@ from longtake.errors import BudgetSpent, LongtakeError, ModelError
 from longtake.footage.protocol import Footage
 from longtake.llm.capabilities import capabilities_of
 from longtake.llm.chat import Card
-from longtake.methods.base import Bounds, Method, bounds_of, configure, has_trait, name_of
+from longtake.methods.base import Method, configure, has_trait, name_of
 from longtake.tracing.events import STAGE, note, step
 from longtake.types import Answer, Question
 
@@ -92,13 +92,6 @@ class Auto:
         fields = dict(self.stage_fields.get(key, self.stage_fields.get(name, {})))
         shown = frames_of(key) if frames is None else frames
         return configure(kind, fields if shown is None else {**fields, "frames": shown})
-
-    def bounds(self, duration: float, question: Question) -> Bounds:
-        """Every stage runs."""
-        known = [bounds_of(self.method(key), duration, question) for key in self.stages]
-        # a stage that cannot be bounded counts as one call
-        stages = [Bounds(0, 0, 0, 0), *(bounds or Bounds(1, 0, 0, 120) for bounds in known)]
-        return Bounds(*map(sum, zip(*map(astuple, stages), strict=True)))
 
 
 class Cascade:

@@ -10,13 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.agents.answer import SPOKEN, guess, length, shown_to
+from longtake.agents.answer import guess, length, shown_to
 from longtake.agents.run import Run
 from longtake.algorithms import sampling
 from longtake.errors import check_least
 from longtake.footage.look import captioned, look_at
 from longtake.footage.protocol import Footage
-from longtake.methods.base import Bounds, words
 from longtake.prompts import phrase
 from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
 
@@ -65,13 +64,6 @@ class Uniform:
             evidence = [Evidence(Segment(frame.time, frame.time), "frame") for frame in shown]
         return answer.as_answer(evidence=evidence)
 
-    def bounds(self, duration: float, question: Question) -> Bounds:
-        """One call."""
-        spoken = round(SPOKEN * min(duration, 2 * REACH * self.frames)) if self.subtitles else 0
-        prompt_words = words([question.text, *question.options]) + 120 + spoken
-        letters = int(bool(question.options) and not self.reason)
-        return Bounds(1, self.frames, prompt_words, 120, letters, letters * self.frames)
-
 
 @dataclass(frozen=True)
 class Search:
@@ -108,12 +100,6 @@ class Search:
         shown += [Evidence(line.segment, "caption", line.text) for line in look.captions]
         return answer.as_answer(evidence=shown)
 
-    def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
-        """One call."""
-        question_words = words([question.text, *question.options])
-        prompt_words = question_words + 120 + 20 * self.lines
-        return Bounds(1, self.frames, prompt_words, 120)
-
 
 @dataclass(frozen=True)
 class Blind:
@@ -132,12 +118,6 @@ class Blind:
         return guess(
             run["llm"], "baselines/blind", question, **_reply_slots(self.reason)
         ).as_answer()
-
-    def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
-        """One call."""
-        prompt_words = words([question.text, *question.options]) + 100
-        letters = int(bool(question.options) and not self.reason)
-        return Bounds(1, 0, prompt_words, 120, letters)
 
 
 def _reply_slots(reasoned: bool) -> dict[str, Any]:

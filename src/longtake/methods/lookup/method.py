@@ -58,7 +58,6 @@ from pydantic import BaseModel, Field
 
 from longtake._util.timecode import clock, parse_time
 from longtake.agents.answer import (
-    SPOKEN,
     Choice,
     Guess,
     in_own_words,
@@ -100,7 +99,7 @@ from longtake.errors import ModelError, check_least
 from longtake.footage.look import likeness
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ALL, ask
-from longtake.methods.base import SMALL, Bounds, words
+from longtake.methods.base import SMALL
 from longtake.retrieval.relevance import WINDOW, Reader, corrected, missing_names, repeats
 from longtake.tracing.events import PASSAGES_FOUND, note, step
 from longtake.types import Answer, Evidence, Line, Question, Segment
@@ -274,8 +273,12 @@ class Lookup:
         promising = promise(scores, passages, kind)
         reader = None if captions else Reader(footage, question)
         if reader:
-            promising = reread(reader, passages, promising)
-            numbers = best_read(reader, promising, passages, max_passages, self.neighbours)
+            promising, relevance = reread(reader, passages, promising)
+            if relevance < reader.threshold("question"):
+                return []
+            order = np.argsort(-promising, kind="stable")[:max_passages].tolist()
+            numbers = beside(order, passages, self.neighbours)
+            promising[order[0]] = relevance
         else:
             numbers = choose(scores, passages, max_passages, self.neighbours, kind)
         found = []
@@ -303,7 +306,9 @@ class Lookup:
             note("not_held", answer=text)
             return not_found(footage, question, found)
         if text and adds_nothing(text, question.text):
-            text = holders[0][0].text  # the line itself says more
+            text = holders[0][0].text  # the line itself may say more
+            if adds_nothing(text, question.text):
+                return not_found(footage, question, found)
         if text and not may_tell(question, [text]):
             note("not_what_was_asked", answer=text)
             return not_found(footage, question, found)
@@ -338,22 +343,6 @@ class Lookup:
         except ModelError as error:
             note("no_odds", why=str(error))
             return {}
-
-    def bounds(self, duration: float, question: Question) -> Bounds:
-        """A prompt for an account and one with passages; for all moments, all that is said."""
-        question_words = words([question.text, *question.options])
-        passages = max(self.max_passages, self.passages_for_options or 0)
-        lines = passages * (2 * self.neighbours + 1)
-        # a question with options is put again for the odds of its letters
-        passage_words = 2 * lines * 40 if question.options else lines * 40 + self.max_words
-        prompt_words = 2 * (question_words + 120) + passage_words
-        parts = math.ceil(SPOKEN * duration / self.max_words) if asks_for_moments(question) else 0
-        return Bounds(
-            calls=max(2, parts),
-            frames=0,
-            prompt_words=max(prompt_words, parts * (question_words + self.max_words + 120)),
-            reply_words=max(2 * 150, parts * 50),
-        )
 
     def moments(
         self,
@@ -843,43 +832,22 @@ def prepare(footage: Footage) -> None:
 
 def reread(
     reader: Reader, passages: Sequence[Passage], promising: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The reader's scores of the most promising passages; of the others, −∞.
+) -> tuple[NDArray[np.float64], float]:
+    """The reader's scores of the most promising passages (of the others, −∞), and the best score.
 
-    Of passages that answer only together, each gets the score of all.
+    The best one may be that of two or three passages that answer only together.
     """
-    order = np.argsort(-promising, kind="stable")[:READ].tolist()
-    groups: dict[tuple[int, ...], str] = {}
-    for number in order:
-        groups[number,] = passages[number].text
-        for size in range(2, WINDOW + 1):
-            together = tuple(range(number, number + size))
-            if together[-1] >= len(passages):
-                break
-            if any(passages[each].source != "speech" for each in together):
-                break
-            groups[together] = " ".join(passages[each].text for each in together)
+    numbers = np.argsort(-promising, kind="stable")[:READ].tolist()
     scores = np.full(len(passages), -np.inf)
-    for together, score in zip(groups, reader.relevance(list(groups.values())), strict=True):
-        for number in together:
-            scores[number] = max(scores[number], float(score))
-    return scores
-
-
-def best_read(
-    reader: Reader,
-    scores: NDArray[np.float64],
-    passages: Sequence[Passage],
-    most: int,
-    neighbours: int,
-) -> list[int]:
-    """The passages of the highest scores with their neighbours; none if none is relevant."""
-    if scores.max(initial=-np.inf) < reader.threshold("question"):
-        return []
-    order = np.argsort(-scores, kind="stable")[:most]
-    return beside(
-        [int(number) for number in order if scores[number] > -np.inf], passages, neighbours
-    )
+    scores[numbers] = reader.relevance([passages[number].text for number in numbers])
+    together = []
+    for number in numbers:
+        for size in range(2, WINDOW + 1):
+            run = passages[number : number + size]
+            if len(run) == size and all(each.source == "speech" for each in run):
+                together.append(" ".join(each.text for each in run))
+    best = max(float(scores.max()), float(reader.relevance(together).max(initial=-np.inf)))
+    return scores, best
 
 
 def choose(

@@ -64,7 +64,6 @@ from longtake.errors import ConfigError, check_least
 from longtake.footage.look import Look, cite, clip_scorer, look_at, rows_within
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask, with_options
-from longtake.methods.base import Bounds, words
 from longtake.prompts import Plain, phrase
 from longtake.tracing.events import note, note_scores, step
 from longtake.types import Answer, Question
@@ -455,34 +454,6 @@ class LVAgent:
         if unanimous(first) is not None:
             return everybody
         return split if majority(first) is None else more_than_half
-
-    def bounds(self, duration: float, question: Question) -> Bounds:
-        """The agents never agree, every chunk passes, and every reply is as long as it may be."""
-        seats = self.seats_by_round()
-        turns, per_turn = sum(seats), 2 if self.reasons else 1
-        view = self.blank_frames
-        if self.perception:
-            view = max(self.chunks * self.frames_per_chunk, self.global_frames)
-        grouping = sum(n > 1 for n in seats) * (not question.options)
-        judging = sum(n for n in seats if n > 1) if self.reflection else 0
-        decides = self.reflection and self.discussion == "decide_by_agent" and seats[-1] > 1
-        deciding = per_turn * decides
-        keys = turns + seats[0] if self.perception else 0  # the gate is asked in round 1 only
-        previews = 2 * seats[0] * self.preview_frames if self.perception else 0
-        calls = keys + turns * per_turn + judging + grouping + deciding
-        reply = round((self.max_new_tokens or 1024) / 1.4)  # words
-        question_words = words([question.text, *question.options]) + 170
-        prompt_words = question_words + most_spoken(duration, self.subtitle_words)
-        remembered = (judging + keys + deciding) * turns * (reply + 12)
-        letters = (turns + decides) if question.options else 0
-        return Bounds(
-            calls=calls,
-            frames=previews + (turns * per_turn + deciding) * view,
-            prompt_words=calls * prompt_words + remembered,
-            reply_words=calls * reply,
-            letters=letters,
-            letter_frames=letters * view,
-        )
 
     def seats_by_round(self) -> list[int]:
         """The most agents in each round; the discussion ends when one is left."""

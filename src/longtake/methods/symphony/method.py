@@ -32,14 +32,13 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from longtake._util.timecode import CLOCK, parse_time
-from longtake.agents.answer import SPOKEN, Guess, guess, in_words, length
+from longtake.agents.answer import Guess, guess, in_words, length
 from longtake.agents.run import AGENT_ROLES, Run
 from longtake.errors import check_least
 from longtake.footage.look import cite, likeness, look_at
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
 from longtake.llm.structured.letters import read_letter
-from longtake.methods.base import Bounds, words
 from longtake.methods.symphony.grounding import (
     FINISH,
     GROUNDING,
@@ -253,29 +252,6 @@ class Symphony:
             *closest(footage, quoted, about),
         ]
         return proposal.as_answer(evidence=sorted(evidence, key=lambda one: one.segment))
-
-    def bounds(self, duration: float, question: Question) -> Bounds:
-        """Every step sends the most expensive agent, and the film is scored as often as allowed."""
-        perception = self.perception
-        scorings = min(self.grounding.max_scorings, self.max_steps - 1)
-        one_scoring = self.grounding.calls(duration)
-        spoken = round(SPOKEN * duration)  # words
-        # even a small model reads pieces of this many tokens
-        pieces = -(-2 * spoken // min(self.subtitle_tokens, 2000))
-        usual = max(2 * perception.max_tool_calls + 1, pieces)
-        sent = self.max_steps - 1
-        scoring = max(0, one_scoring + 1 - usual)
-        calls = sent + sent * usual + scorings * scoring + 1 + self.max_reflections
-        question_words = words([question.text, *question.options])
-        report_words = 60 * min(one_scoring, 40) + 200 * self.max_steps
-        scored_frames = scorings * one_scoring * self.grounding.scored_frames
-        reports = (self.max_steps + self.max_reflections) * report_words
-        return Bounds(
-            calls=calls,
-            frames=sent * perception.max_tool_calls * perception.most_frames + scored_frames,
-            prompt_words=calls * (question_words + 250) + reports + sent * spoken,
-            reply_words=calls * 80,
-        )
 
 
 def look_first() -> HistoryEntry:

@@ -41,7 +41,6 @@ from longtake.errors import check_least
 from longtake.footage.look import fused, likeness
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
-from longtake.methods.base import Bounds, words
 from longtake.prompts import Plain, phrase, show
 from longtake.tracing.events import note, note_scores, step
 from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
@@ -298,20 +297,6 @@ class VideoAgent:
             segment = _moment(footage, noted[index])
             cited.append(Evidence(segment, "caption", captions[index], score))
         return prediction.as_answer(confidence=share, evidence=cited)
-
-    def bounds(self, duration: float, question: Question) -> Bounds:
-        """All rounds run, and every request is granted."""
-        moments = max(1, round(duration))
-        max_requests = moments if self.max_requests is None else min(self.max_requests, moments)
-        frames = self.initial_frames + (self.max_rounds - 1) * max_requests
-        steps = 3 * self.max_rounds - 2
-        question_words = words([question.text, *question.options])
-        return Bounds(
-            calls=frames + steps,
-            frames=frames * (1 if self.caption_unit == "frame" else 3),
-            prompt_words=frames * 40 + steps * (question_words + 120 + frames * 60),
-            reply_words=frames * 60 + steps * 60,
-        )
 
     def _unit(self, footage: Footage, time: float) -> list[float]:
         """The moments that are captioned together as one."""

@@ -37,14 +37,13 @@ evidence so far is proposed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from longtake.agents.answer import SPOKEN, guess, shown_to
+from longtake.agents.answer import guess, shown_to
 from longtake.agents.run import Run
 from longtake.agents.team import fanout
 from longtake.algorithms import sampling, scene_graph
@@ -54,7 +53,6 @@ from longtake.errors import check_least
 from longtake.footage.look import Look, look_at, threshold
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat
-from longtake.methods.base import Bounds, words
 from longtake.methods.videodetective import scores
 from longtake.methods.videodetective.frames import FrameRule, with_focus
 from longtake.methods.videodetective.notes import cited, leading, notes_by_option, notes_on, packed
@@ -395,31 +393,6 @@ class VideoDetective:
     def steps(self, question: Question) -> int:
         """B: the most observations."""
         return self.base_steps + self.steps_per_option * max(0, len(question.options) - 4)
-
-    def bounds(self, duration: float, question: Question) -> Bounds:
-        """Every step is taken."""
-        observations = self.steps(question)
-        facets = 1 + len(question.options) if self.decomposition and question.options else 1
-        if not self.refinement and self.order == "facets":
-            open_ended = self.decomposition and not question.options
-            observations = min(observations, 1 + self.max_facets if open_ended else facets)
-        question_words = words([question.text, *question.options])
-        others = 1 + int(self.decomposition)  # the timeline, and the decomposition
-        described_scenes = max(observations, self.packages)
-        # the notes on a scene include its speech, and together at most that of the whole film
-        longest = self.graph.max_frames or math.inf
-        heard_seconds = min(duration, described_scenes * longest)
-        spoken = round(SPOKEN * heard_seconds) if self.looking.speech else 0
-        written = 150 * (2 if self.package_texts == "all" else 1)
-        # a decomposition repeats the question: keywords, entities, an event, what to look for
-        parts = 100 + facets * 30 + 4 * question_words if self.decomposition else 0
-        calls = observations + others + 1
-        return Bounds(
-            calls=calls,
-            frames=observations * self.looking.window + 2 * self.frames,
-            prompt_words=calls * (question_words + 200) + described_scenes * written + spoken,
-            reply_words=self.frames * 50 + observations * 200 + parts + 200,
-        )
 
 
 def most_tokens(chat: Chat, wanted: int) -> int:

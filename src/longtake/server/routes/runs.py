@@ -1,4 +1,4 @@
-"""Runs: start, compare, estimate, list, cancel, export, and watch their events.
+"""Runs: start, compare, list, cancel, export, and watch their events.
 
 The events are streamed. After a restart, many tabs reconnect within milliseconds, and one event
 loop answers all of them. So the work until the last viewer's first event is kept small:
@@ -28,10 +28,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longtake import registry
 from longtake.algorithms.intervals import union
-from longtake.runner.estimate import Estimate, estimate_all
-from longtake.runner.rendering import EDITED, RenderedAnswer, as_html, as_markdown, shown_stretch
+from longtake.runner.rendering import RenderedAnswer, as_html, as_markdown, as_srt, shown_stretch
 from longtake.server import events
-from longtake.server.engine import question_of
 from longtake.server.films import NoSuchFilm, frame_at, jpeg
 from longtake.server.journal import Ask, RunRecord, new_id
 from longtake.server.runs import ServerRun
@@ -199,18 +197,11 @@ def compare(comparison: Comparison, state: StateParam) -> RunHandles:
     return RunHandles(runs=[handle(run) for run in runs], group=group)
 
 
-@router.post("/estimate")
-def estimate(comparison: Comparison, state: StateParam) -> list[Estimate]:
-    """The most that a question can cost with each method; nothing is sent."""
-    ask = comparison.ask
-    names = comparison.methods or (ask.method,)
-    for name in names:
-        state.pool.check(ask.model_copy(update={"method": name}))
-    # the page asks for this while a question is typed: a local model can be loaded meanwhile
+@router.post("/warm-up", status_code=204)
+def warm_up(ask: Ask, state: StateParam) -> None:
+    """Load a local model while a question is typed."""
+    state.pool.check(ask)
     state.pool.warm_up(ask)
-    # the bounds of a method depend on the length of the film
-    film = state.catalog.open(ask.film)
-    return estimate_all(state.pool.session(ask), film, question_of(ask), names)
 
 
 @router.get("/runs")
@@ -352,12 +343,10 @@ def export_answer(run: str, ending: str, state: StateParam, request: Request) ->
         text, kind = as_markdown(rendered, link), "text/markdown"
     elif ending == "html":
         text, kind = as_html(rendered, picture, link), "text/html"
-    elif ending in EDITED:
-        # for several films, a common rate
-        fps = 0.0 if record.sources else state.catalog.open(record.ask.film).video.info.fps
-        text, kind = EDITED[ending](rendered, fps or 25.0), "text/plain"
+    elif ending == "srt":
+        text, kind = as_srt(rendered), "text/plain"
     else:
-        raise HTTPException(404, f"only .html, .md, .mp4, .{', .'.join(EDITED)}")
+        raise HTTPException(404, "only .html, .md, .mp4, .srt")
     return _attached(text, f"{kind}; charset=utf-8", f"answer-{record.id}.{ending}")
 
 

@@ -19,7 +19,7 @@ export function AskBox({ film, about, given, carried, onCarried, onRun, onCompar
   const [models, setModels] = useState("");
   const [budget, setBudget] = useState({});
   const [fresh, setFresh] = useState(false);
-  const [estimates, setEstimates] = useState({});
+  const [warmed, setWarmed] = useState(false);
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const [open, setOpen] = useState(false);
@@ -40,29 +40,15 @@ export function AskBox({ film, about, given, carried, onCarried, onRun, onCompar
     budget: Object.fromEntries(Object.entries(budget).filter(([, value]) => value > 0)),
   });
 
-  // estimates are made for one film, whenever the writing pauses; the first one at once, because
-  // the server loads its model with it
   // methods that look are not offered while no model sees
   const choices = about.vision ? CHOICES.slice(0, 1) : CHOICES;
   const named = choices.map(([name]) => name);
-  const methods = named.includes(method) ? named : [...named, method];
+  // a model on the server is loaded while the question is typed
   useEffect(() => {
-    if (!film || question.trim().length < 3) {
-      setEstimates({});
-      return;
-    }
-    let gone = false;
-    const timer = setTimeout(async () => {
-      try {
-        const figures = await post("/estimate", { ask: ask(), methods });
-        if (gone) return;
-        setEstimates(Object.fromEntries(figures.map((each) => [each.method, each])));
-        setProblem("");
-      } catch (error) {
-        if (!gone) { setEstimates({}); setProblem(error.message); }
-      }
-    }, Object.keys(estimates).length ? 350 : 0);
-    return () => { gone = true; clearTimeout(timer); };
+    if (!film || question.trim().length < 3) return undefined;
+    const timer = setTimeout(() => post("/warm-up", ask()).catch(() => {}), warmed ? 350 : 0);
+    setWarmed(true);
+    return () => clearTimeout(timer);
   }, [question, options, method, models]);
 
   const submit = async (act) => {
@@ -103,11 +89,11 @@ export function AskBox({ film, about, given, carried, onCarried, onRun, onCompar
         ${choices.map(([name, label, what]) => html`<label class=${method === name ? "on" : ""}>
           <input type="radio" name="method" value=${name} checked=${method === name}
             onChange=${() => setMethod(name)} /> <strong>${label}</strong>
-          <span>${what}</span><span class="muted">${limit(estimates[name])}</span></label>`)}
+          <span>${what}</span></label>`)}
       </fieldset>
       <div class="ask-row">
-        <div class="estimate" aria-live="polite">${other && html`<span>${method}:
-          ${" "}${limit(estimates[method]) || chosen.summary}</span>`}</div>
+        <div class="chosen" aria-live="polite">${other && html`<span>${method}:
+          ${" "}${chosen.summary}</span>`}</div>
         <button class="primary" disabled=${busy || !question.trim()}>Ask</button>
       </div>
       ${about.vision && html`<${GetVision} offer=${about.vision}
@@ -142,12 +128,6 @@ export function AskBox({ film, about, given, carried, onCarried, onRun, onCompar
       </details>
       ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     </form>`;
-}
-
-function limit(estimate) {
-  if (!estimate || estimate.calls == null) return "";
-  const pictures = estimate.frames > 9 ? `, ${count(estimate.frames)} pictures` : "";
-  return `at most ${count(estimate.calls)} calls${pictures}, ${estimate.cost == null ? "price " : ""}${money(estimate.cost)}`;
 }
 
 // the built-in models read; one that sees is downloaded here, not on a command line
