@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 import numpy as np
 from events_f1 import f1
 
-from longtake.algorithms.stretches import HIGH, SIDE, Talk
+from longtake.retrieval.stretches import HIGH, SIDE, Talk
 from longtake_bench.benchmarks import meetings
 
 NEAR = 30.0

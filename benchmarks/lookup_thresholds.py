@@ -2,7 +2,7 @@
 
     python benchmarks/lookup_thresholds.py FOLDER_OF_FILMS
 
-Two tables. For BEARS, the least bearing of a passage on a question: the share of questions that
+Two tables. For RELEVANT, the least bearing of a passage on a question: the share of questions that
 words answer for which the passage with the answer is found, and the share of all other questions
 that are turned down at once. For HELD and OVERLAP, the share of an answer's words that a passage
 must hold to be cited: how many passages with the evidence pass, and how many without it do.
@@ -15,11 +15,12 @@ import numpy as np
 
 from longtake.algorithms import lexical
 from longtake.algorithms import passages as phrases
-from longtake.algorithms.evidence import held
-from longtake.algorithms.question_kinds import CERTAIN
 from longtake.config import load
 from longtake.footage.protocol import Footage
-from longtake.methods.lookup.method import Passage, asked_for, bearing, promise, read
+from longtake.retrieval.evidence import held
+from longtake.retrieval.passages import Passage, read
+from longtake.retrieval.question_kinds import CERTAIN
+from longtake.retrieval.ranking import asked_for, relevance_of, relevance_with_type
 from longtake.runner.films import open_film
 from longtake.types import Segment
 from longtake_bench.benchmarks import NOT_TOLD, LabelledQuestion, films
@@ -43,8 +44,8 @@ def main(folder: Path) -> None:
         if passages:
             asked = item.asked.question
             kind = asked_for(asked)
-            scores = bearing(film, [asked.text], passages, len(passages))
-            scores = promise(scores, passages, None if kind in CERTAIN else kind)
+            scores = relevance_of(film, [asked.text], passages, len(passages))
+            scores = relevance_with_type(scores, passages, None if kind in CERTAIN else kind)
         if item.label == NOT_TOLD:
             untold.append(float(scores.max()))
             continue
@@ -54,7 +55,7 @@ def main(folder: Path) -> None:
         for passage, at in zip(passages, there, strict=True):
             (holders if at else others).append(shares(item, passage.text))
     print(f"{len(told)} questions that words answer, {len(untold)} others")
-    print("BEARS  evidence found  others turned down")
+    print("RELEVANT  evidence found  others turned down")
     for least in BEARINGS:
         found = np.mean([score >= least for score in told])
         refused = np.mean([score < least for score in untold])

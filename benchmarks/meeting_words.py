@@ -35,7 +35,9 @@ from longtake.algorithms.passages import NEAR, occurrences
 from longtake.algorithms.speakers import by_speaker, speaker
 from longtake.config import Settings
 from longtake.footage.protocol import Footage
-from longtake.methods.lookup.method import CROWDED, Lookup, read, who
+from longtake.methods.lookup.method import Lookup
+from longtake.retrieval.passages import read
+from longtake.retrieval.who_said import OVERLAP_SHARE, who
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 from longtake.types import Line, Question, Segment
@@ -228,12 +230,12 @@ def ask_who(source: MeetingSource) -> None:
         named = speaker(answer.evidence[0].text)[0] if answer.evidence else "unknown"
         outcome = "right" if named == name else "unknown" if named == "unknown" else "wrong"
         teams = "ES" if meeting.startswith("ES") else "others"
-        crowd = "overlapped" if share > CROWDED else "alone"
+        crowd = "overlapped" if share > OVERLAP_SHARE else "alone"
         outcomes[questions, teams, crowd, outcome] += 1
         if answer.evidence:
             cited = answer.evidence[0].segment
             elses = [one.segment for one in lines if speaker(one.text)[0] != named]
-            if max(map(cited.overlap, elses)) > CROWDED * cited.duration:
+            if max(map(cited.overlap, elses)) > OVERLAP_SHARE * cited.duration:
                 outcomes["both", "all", "cited line overlapped", outcome] += 1
         if outcome != "right":
             print(f"  {meeting} {question} {named}, not {name}")

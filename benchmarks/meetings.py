@@ -19,7 +19,7 @@ import numpy as np
 
 from longtake.algorithms import intervals, lexical, stretches
 from longtake.algorithms.calibration import BIAS, logistic
-from longtake.algorithms.stretches import STEP, WEIGHTS, Talk, expected_best
+from longtake.retrieval.stretches import STEP, WEIGHTS, Talk, expected_best
 from longtake.types import Line, Segment
 from longtake_bench.benchmarks import Benchmark, meetings
 from longtake_bench.scoring import paired

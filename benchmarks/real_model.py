@@ -21,7 +21,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from longtake.algorithms.scope import scope
+from longtake.retrieval.scope import scope
 from longtake.types import Segment
 from longtake_bench import benchmarks
 from longtake_bench.report import table

@@ -72,3 +72,28 @@ def _imported(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
     return found
+
+
+def test_the_product_works_without_what_measures_it():
+    # a process in which the package cannot be imported
+    code = (
+        "import sys, pkgutil, importlib; sys.modules['longtake_bench'] = None\n"
+        "import longtake\n"
+        "optional = {'longtake.cluster.backends', 'longtake.__main__'}\n"
+        "for found in pkgutil.walk_packages(longtake.__path__, 'longtake.'):\n"
+        "    found.name in optional or importlib.import_module(found.name)\n"
+        "from longtake import cli\n"
+        "assert cli.run(['methods']) == 0\n"
+        "assert cli.run(['eval', '--list']) == 2\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": "src"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "videoagent" in done.stdout
+    assert "longtake_bench" in done.stderr

@@ -22,6 +22,7 @@ from longtake_bench.benchmarks import BenchmarkInfo, about, benchmarks
 from longtake_bench.lab import film
 
 ROOT = Path(__file__).parent.parent
+COMMANDS = (*cli.COMMANDS, *(name for names in cli.MEASURING for name in names.split(", ")))
 ROOT_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES = [*ROOT_PAGES, *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -54,7 +55,7 @@ def test_commands_exist(page):
     tables = [tomllib.loads(code) for language, code in BLOCK.findall(text) if language == "toml"]
     points = [table.get("project", {}).get("entry-points", {}) for table in tables]
     # a recipe may add a command
-    known = set(cli.COMMANDS).union(*(point.get("longtake.commands", {}) for point in points))
+    known = set(COMMANDS).union(*(point.get("longtake.commands", {}) for point in points))
     for command in re.findall(r"`longtake ([a-z][a-z-]*)(?![\w./:])", text) + re.findall(
         r"^longtake ([a-z][a-z-]*)(?![\w./:])", typed, re.MULTILINE
     ):
@@ -156,7 +157,7 @@ def benchmark(name):
 
 def test_every_command_is_in_the_readme():
     readme = (ROOT / "README.md").read_text()
-    assert [name for name in cli.COMMANDS if f"`{name}`" not in readme] == []
+    assert [name for name in COMMANDS if f"`{name}`" not in readme] == []
 
 
 def test_every_benchmark_can_be_described():
@@ -207,8 +208,7 @@ def test_pages_of_methods_compare_every_part_of_the_paper_with_ours(name):
     ]
     assert len(rows) >= 10
     assert any(part == "prompts" and "our own words" in verdict for part, _, verdict in rows)
-    package = Path(longtake.__file__).parent
-    sources = "".join(path.read_text() for path in package.rglob("*.py"))
+    sources = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
     for part, ours, verdict in rows:
         assert re.match(r"(same|differs|missing)\b|.* (is|are) the same", verdict), part
         # what ours is called is in the code, by the last word of its name

@@ -23,6 +23,8 @@ def old(tmp_path, monkeypatch, lend_models):
     lend_models(tmp_path / "cache")
     monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    config = tmp_path / "config" / "longtake" / "config.toml"
+    config.write_text(config.read_text().replace("looks", "scene_encoder"))
     with sqlite3.connect(tmp_path / "cache" / "library" / "library.db") as library:
         for table, column in _path_columns(library):
             library.execute(
@@ -52,7 +54,15 @@ def test_cache_is_reused(run, old):
     assert before <= {path.name for path in folder.glob("*/layers/*")}
 
 
-def test_configuration_is_read(run, old):
+def test_configuration_is_read_once_its_settings_have_their_present_names(run, old):
+    former = (old / "config" / "longtake" / "config.toml").read_text()
+    file = old / "config" / "longtake" / "config.toml"
+    file.write_text(former.replace("scene_encoder", "looks"))
+    code, _, err = run("doctor", "--json")
+    assert code == 2
+    assert "perception.looks in" in err
+    assert "is now perception.scene_encoder" in err
+    file.write_text(former)
     code, out, err = run("doctor", "--json")
     assert code == 0, err
     assert "lab/acuity=0.8" in out

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from longtake import prompts
 from longtake._util.timecode import clock
 from longtake.algorithms import lexical
-from longtake.algorithms.evidence import HELD, contradicts, held
 from longtake.footage.look import Look
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat, Options
@@ -22,6 +21,8 @@ from longtake.llm.structured.ask import ask, compose
 from longtake.llm.structured.fit import LinesByDistance
 from longtake.llm.structured.schema import Brief, Letter
 from longtake.prompts import Plain
+from longtake.retrieval.evidence import HELD, contradicts, held
+from longtake.retrieval.passages import sentences
 from longtake.types import Answer, Evidence, Frame, Line, Question
 
 REPLY_OPTIONS = ("temperature", "max_tokens", "seed", "draft")
@@ -193,12 +194,6 @@ def most_spoken(duration: float, max_words: int) -> int:
     return min(max_words, round(SPOKEN * duration))
 
 
-# an end is followed by white space and a capital, digit or quote: not so in "2.5" and "e.g. a"
-_BREAK = re.compile(r"(?<=[.!?])[\"”']?\s+(?=[\"“'(]?[A-Z0-9])")
-# "Dr. Smith" and "J. Smith" are no ends
-_TITLE = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|No|vs)|\b[A-Z])\.$")
-
-
 @dataclass(frozen=True)
 class Claim:
     """A sentence of an answer."""
@@ -222,17 +217,6 @@ def claims(answer: Answer) -> tuple[Claim, ...]:
         places = tuple(place for place, share in enumerate(shares) if share >= HELD)
         found.append(Claim(part, places))
     return tuple(found)
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a text; abbreviations and decimals do not end one."""
-    parts: list[str] = []
-    for part in _BREAK.split(text.strip()):
-        if parts and _TITLE.search(parts[-1]):
-            parts[-1] = f"{parts[-1]} {part}"
-        elif part:
-            parts.append(part)
-    return parts
 
 
 def supported(account: str, question: str, shown: Sequence[Line]) -> dict[str, Line]:

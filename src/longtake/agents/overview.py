@@ -19,23 +19,25 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from longtake._util.timecode import clock
-from longtake.agents.answer import sentences, supported
+from longtake.agents.answer import supported
 from longtake.agents.run import Run
 from longtake.algorithms import lexical
-from longtake.algorithms.evidence import held, is_instruction
 from longtake.algorithms.partition import EventPartition
 from longtake.algorithms.speakers import speaker
-from longtake.algorithms.stretches import STEP, Talk
 from longtake.footage.look import captioned
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
 from longtake.prompts import Plain
+from longtake.retrieval.evidence import held, is_instruction
+from longtake.retrieval.passages import fitting, is_aside, read, utterances
+from longtake.retrieval.ranking import compared
+from longtake.retrieval.stretches import STEP, Talk
 from longtake.types import Evidence, Line, Segment
 
 RULE = EventPartition(max_blocks=12, min_seconds=10.0, min_share=1 / 20)
@@ -139,27 +141,6 @@ def everything(footage: Footage) -> list[tuple[str, Line]]:
     lines += [("onscreen", line) for line in legible(footage.onscreen())]
     lines += [("caption", line) for line in described]
     return [(source, line) for source, line in lines if not is_instruction(line.text)]
-
-
-def utterances(lines: Sequence[Line]) -> list[Line]:
-    """Spoken lines divided into sentences, each with its speaker; a line may last for minutes."""
-    parts = []
-    for line in lines:
-        name, text = speaker(line.text)
-        spoken = sentences(text)
-        start, letters = line.segment.start, max(1, sum(map(len, spoken)))
-        for sentence in spoken:
-            # durations are proportional to letters
-            end = min(line.segment.end, start + line.segment.duration * len(sentence) / letters)
-            labelled = f"{name}: {sentence}" if name else sentence
-            parts.append(Line(Segment(start, max(start, end)), labelled))
-            start = max(start, end)
-    return parts
-
-
-def is_aside(line: Line) -> bool:
-    """Whether a line is too short to be meaningful: "Yeah, okay." """
-    return len([word for word in speaker(line.text)[1].split() if word[0].isalnum()]) < 5
 
 
 def quote(blocks: Sequence[Segment], ranked: Sequence[Sequence[CitedSentence]]) -> FilmOverview:
@@ -338,25 +319,6 @@ def held_by(
     return {text: replace(cited[line], text=text) for text, line in kept.items()}
 
 
-class _Text(Protocol):
-    @property
-    def text(self) -> str: ...
-
-
-T = TypeVar("T", bound=_Text)
-
-
-def fitting(lines: Sequence[T], max_words: int) -> list[T]:
-    """The first lines that fit into a number of words."""
-    chosen = []
-    for line in lines:
-        words = len(line.text.split())
-        if words <= max_words:
-            chosen.append(line)
-            max_words -= words
-    return chosen
-
-
 def timed(lines: Sequence[CitedSentence]) -> list[str]:
     """Lines as a model reads them: ``[00:01:05] Marketing: It is yellow.``"""
     return [f"[{clock(line.start)}] {line.text}" for line in lines]
@@ -385,3 +347,9 @@ def _short(text: str) -> str:
     if len(plain) <= LONGEST:
         return plain
     return plain[:LONGEST].rsplit(" ", 1)[0] + "…"
+
+
+def prepare(footage: Footage) -> None:
+    """Embed everything said and shown, and make the overview, so that nobody waits for them."""
+    footage.meanings(compared(read(footage, None)))
+    make_overview(footage)

@@ -27,17 +27,17 @@ from longtake._util.timecode import CLOCK, clock, parse_time
 from longtake.agents.answer import guess, in_words, option
 from longtake.agents.run import Run
 from longtake.algorithms import lexical, passages
-from longtake.algorithms.evidence import contradicts, is_instruction
 from longtake.algorithms.passages import SURE
-from longtake.algorithms.question_kinds import may_be_visible
-from longtake.algorithms.scope import scope
 from longtake.errors import BudgetSpent, ModelError
 from longtake.footage.look import captioned, likeness
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Card, Chat, Image, estimate, estimate_image
 from longtake.llm.structured.ask import ask
 from longtake.prompts import Plain, phrase
+from longtake.retrieval.evidence import contradicts, is_instruction
+from longtake.retrieval.question_kinds import may_be_visible
 from longtake.retrieval.relevance import Reader, conflicting
+from longtake.retrieval.scope import scope
 from longtake.tracing.events import note, step
 from longtake.types import GIVEN, Answer, Evidence, Frame, Line, Question, Segment, Unchecked
 

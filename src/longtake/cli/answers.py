@@ -24,8 +24,8 @@ from longtake.cli.indexing import say_languages
 from longtake.cli.output import NEW, bold, check_place, faint, on_terminal, say, with_quote, wrapped
 from longtake.errors import ConfigError, LongtakeError
 from longtake.index.film import Film
-from longtake.methods.lookup.method import LOOK
 from longtake.registry import methods
+from longtake.retrieval.citing import LOOK
 from longtake.runner.rendering import (
     CALIBRATED,
     RenderedAnswer,

@@ -16,7 +16,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from longtake._util import visible
-from longtake.algorithms.question_kinds import asks_for_moments, asks_for_words
 from longtake.cli.answers import (
     FORMATS,
     AnsweredQuestion,
@@ -52,6 +51,7 @@ from longtake.index.search import covered
 from longtake.index.store import private_folder
 from longtake.index.tasks import SECONDS, glance
 from longtake.methods.lookup.method import Lookup
+from longtake.retrieval.question_kinds import asks_for_moments, asks_for_words
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
 from longtake.tracing.jsonl import JsonlSink

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from longtake._util.timecode import clock
+from longtake.agents.overview import prepare
 from longtake.cli.indexing import show_notes
 from longtake.cli.jobs import check_workers, index_on, on, only_option, workers_option
 from longtake.cli.options import FILM, PATH, common
@@ -20,7 +21,6 @@ from longtake.config import Settings
 from longtake.errors import MediaError, RunError
 from longtake.index.film import Film
 from longtake.index.tasks import build_tasks, tasks
-from longtake.methods.lookup.method import prepare
 from longtake.runner.films import open_film, open_store
 
 MEANINGS = "meanings"

@@ -27,6 +27,15 @@ def number(default: float | None, **bounds: float) -> Any:
     return field(default=default, metadata=bounds)
 
 
+RENAMED = {
+    "perception.encoder": "perception.images",
+    "perception.encoder_folder": "perception.images_folder",
+    "perception.looks": "perception.scene_encoder",
+    "perception.looks_folder": "perception.scene_encoder_folder",
+}
+"""Settings of version 0.2 and their present names."""
+
+
 @dataclass(frozen=True)
 class Layer:
     """One source of settings."""
@@ -52,6 +61,8 @@ def overlay(base: T, layer: Layer, *, path: str = "", also: Iterable[str] = ()) 
     changes: dict[str, Any] = {}
     for key, value in layer.values.items():
         name = f"{path}{key}"
+        if name in RENAMED:
+            raise ConfigError(f"{name} in {layer.source} is now {RENAMED[name]}", key=name)
         if key not in fields:
             known = {f"{path}{field_name}" for field_name in fields} | set(also)
             raise unknown("key", name, known, where=layer.source)

@@ -16,7 +16,6 @@ from pydantic import BaseModel, Field
 
 from longtake._util.cancellation import Stop
 from longtake._util.timecode import clock
-from longtake.algorithms.question_kinds import asks_for_every, asks_for_words, may_ask_for_every
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, LongtakeError, MediaError
 from longtake.library.catalog import Entry
@@ -25,6 +24,7 @@ from longtake.library.overview import known_overview
 from longtake.library.search import SHARP, FilmHits, FoundMoment, LibrarySearchResult, ranked
 from longtake.llm.budget import Ledger
 from longtake.llm.structured.ask import ask
+from longtake.retrieval.question_kinds import asks_for_every, asks_for_words, may_ask_for_every
 from longtake.runner.session import Session
 from longtake.tracing.events import Sink, note, step
 from longtake.types import Answer, Evidence, Question, Result, Status, Usage

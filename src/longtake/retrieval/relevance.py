@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import lexical, passages
-from longtake.algorithms.evidence import contradicts, names, numbers
 from longtake.algorithms.speakers import speaker
 from longtake.footage.protocol import Footage
+from longtake.retrieval.evidence import contradicts, names, numbers
 from longtake.types import Evidence, Line, Question, Segment
 
 THRESHOLDS: Mapping[str, float] = {"question": 0.0, "account": 0.0, "support": 0.0, "share": 0.5}

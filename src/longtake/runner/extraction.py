@@ -36,19 +36,19 @@ from pydantic import (
 from pydantic_core import SchemaError
 
 from longtake._util.cancellation import Stop
-from longtake.agents.answer import sentences
 from longtake.agents.run import Run
 from longtake.algorithms import lexical
-from longtake.algorithms.evidence import Value as Number
-from longtake.algorithms.evidence import closest_number, contradicts, held, is_instruction, numbers
 from longtake.algorithms.passages import SURE
-from longtake.algorithms.question_kinds import COUNTING, NESTED, WHOLE, asks_for, asks_for_words
 from longtake.algorithms.speakers import speaker
 from longtake.errors import BudgetSpent, ConfigError
 from longtake.footage.protocol import Footage
 from longtake.llm.budget import Ledger
 from longtake.llm.structured.ask import ask
-from longtake.methods.lookup.method import Passage, bearing, choose, in_parts, numbered, read
+from longtake.retrieval.evidence import Value as Number
+from longtake.retrieval.evidence import closest_number, contradicts, held, is_instruction, numbers
+from longtake.retrieval.passages import Passage, in_parts, numbered, read, sentences
+from longtake.retrieval.question_kinds import COUNTING, NESTED, WHOLE, asks_for, asks_for_words
+from longtake.retrieval.ranking import choose, relevance_of
 from longtake.runner.session import Session, solve
 from longtake.tracing.events import note, step
 from longtake.types import Answer, Evidence, Question, Result, Usage
@@ -532,7 +532,7 @@ def _parts(footage: Footage, columns: Sequence[Column]) -> list[list[Passage]]:
         passages = [each for each in read(footage, None) if not is_instruction(each.text)]
         found: set[int] = set()
         for column in columns if passages else ():
-            scores = bearing(footage, [column.about], passages, MAX_PASSAGES)
+            scores = relevance_of(footage, [column.about], passages, MAX_PASSAGES)
             found |= set(choose(scores, passages, MAX_FOUND, 1))
     in_order = sorted(found, key=lambda number: passages[number].segment)
     return in_parts([passages[number] for number in in_order], PART_WORDS)

@@ -20,7 +20,6 @@ from longtake.agents.run import Agent, Run, on_time, settle
 from longtake.agents.team import open_team
 from longtake.agents.verify import Checked, mention_disagreement, with_nearest_frames
 from longtake.agents.verify import check as check_answer
-from longtake.algorithms.question_kinds import asks_for
 from longtake.config import Settings, user_config_file
 from longtake.errors import BudgetSpent, ConfigError, LongtakeError
 from longtake.footage.protocol import Footage
@@ -39,6 +38,7 @@ from longtake.methods.base import (
     name_of,
 )
 from longtake.prompts import prompts_digest
+from longtake.retrieval.question_kinds import asks_for
 from longtake.runner.assignment import (
     CAPTIONER,
     DEFAULT_MODELS,

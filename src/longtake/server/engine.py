@@ -24,13 +24,13 @@ from typing import Any, Protocol, TypeAlias
 from longtake import registry
 from longtake._util.cancellation import Stop, stopping
 from longtake._util.process_pool import start_service
+from longtake.agents.overview import prepare
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, LongtakeError, RunError
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
 from longtake.llm.catalog import Download
 from longtake.llm.pull import pull_model
-from longtake.methods.lookup.method import prepare
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.conversation import with_carried
 from longtake.runner.extraction import extract, read_schema

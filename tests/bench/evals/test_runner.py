@@ -242,7 +242,7 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
     driver.write_text(
         "import sys\n"
         "from pathlib import Path\n"
-        "from unit.evals.test_runner import RunFolder, benchmark, evaluate, solver\n"
+        "from bench.evals.test_runner import RunFolder, benchmark, evaluate, solver\n"
         "if __name__ == '__main__':\n"
         "    folder = RunFolder(Path(sys.argv[1]))\n"
         "    evaluate(solver(), benchmark(60, 20, 'A'), folder, workers=2, resume=True)\n"

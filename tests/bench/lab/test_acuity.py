@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from unit.lab.asking import CHOICE, answered, model, reply, shown, spoken_in
+from bench.lab.asking import CHOICE, answered, model, reply, shown, spoken_in
 
 from longtake._util.timecode import clock
 from longtake.config import Settings

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from unit.lab.asking import answered, model, reply, shown
+from bench.lab.asking import answered, model, reply, shown
 
 from longtake.errors import ConfigError
 from longtake_bench.lab.film import make_world

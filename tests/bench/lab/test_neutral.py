@@ -5,9 +5,9 @@ import json
 import pkgutil
 
 import pytest
+from bench.lab.asking import fields, model, shown, spoken_in
 from pydantic import BaseModel
 from support.listening import listening
-from unit.lab.asking import fields, model, shown, spoken_in
 
 import longtake.agents
 import longtake.methods

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.lab.asking import fields, model, reply, shown, spoken_in
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from unit.lab.asking import fields, model, reply, shown, spoken_in
 
 from longtake._util.timecode import clock
 from longtake.agents.answer import ReasonedChoice

@@ -8,13 +8,14 @@ from support.listening import listening
 from support.patience import PATIENCE
 from support.server import Request, Send, completion, serve
 
-from longtake.agents.answer import claims, guess, sentences
+from longtake.agents.answer import claims, guess
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.capabilities import Capabilities
 from longtake.llm.chat import Card, Options
 from longtake.llm.http import Endpoint
 from longtake.llm.middleware import with_capabilities
+from longtake.retrieval.passages import sentences
 from longtake.runner.rendering import with_footnotes
 from longtake.types import Answer, Evidence, Question, Segment
 

@@ -28,13 +28,13 @@ def test_a_library_from_adding_to_removing(run, folder, monkeypatch):
     code, out, _ = run("library", "add", folder, "--tag", "sea", "--json", *QUIET)
     assert code == 0
     assert [each["state"] for each in json.loads(out)["films"]] == ["new", "new"]
-    code, out, err = run("library", "list", "--where", "tag=sea and minutes<1")
+    code, out, err = run("library", "list", "--in", "sea")
     assert "two" in out
     assert "2 films" in err
     code, out, err = run("library", "search", "rare walrus", *QUIET)
     assert out.splitlines()[1].startswith("  * [00:00:00]")
     assert "2 films searched" in err
-    code, out, _ = run("library", "search", "rare walrus", "--json", "--where", "name=two", *QUIET)
+    code, out, _ = run("library", "search", "rare walrus", "--json", "--in", "two", *QUIET)
     assert [each["name"] for each in json.loads(out)["films"]] == ["two"]
     code, out, _ = run("library", "status", "--json", *QUIET)
     state = json.loads(out)

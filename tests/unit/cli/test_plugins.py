@@ -56,7 +56,7 @@ def test_help_lists_it_after_ours_without_importing_it(run):
     names = re.findall(r"[\w-]+", out.partition("\n\n")[2])
     added = ["broken", "hello", "number"]
     assert [name for name in names if name in added] == added
-    assert names.index("events") < names.index("broken")
+    assert names.index("cache") < names.index("broken")
     assert "Added by the package hello-package." in out
     assert "hello_package" not in sys.modules
 

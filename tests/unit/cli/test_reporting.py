@@ -13,9 +13,9 @@ from support.server import Send, serve
 from support.working import Inline
 
 from longtake import cli
-from longtake.cli import eval as eval_module
 from longtake.errors import RunError
 from longtake.runner.assignment import BUILT_IN_METHOD, ONE_MODEL_METHOD
+from longtake_bench.cli import eval as eval_module
 from longtake_bench.leaderboard import spec_hash
 
 

@@ -217,7 +217,6 @@ def test_films_that_appear_are_added_once_they_stop_growing(library, tmp_path, f
             target.write_bytes(content)
 
     watch(
-        library,
         [folder],
         lambda: add(library, folder, parts=("subtitles",)),
         on_round=rounds.append,
@@ -238,7 +237,7 @@ def test_a_film_that_appears_while_others_are_added_is_added_next(library, tmp_p
         film(folder, "late.mp4", film_folder)
         return report
 
-    watch(library, [folder], adding, on_round=rounds.append, sleep=lambda _: None, rounds=3)
+    watch([folder], adding, on_round=rounds.append, sleep=lambda _: None, rounds=3)
     assert [len(report.surveyed) for report in rounds] == [0, 1]
 
 

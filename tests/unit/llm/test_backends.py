@@ -12,7 +12,7 @@ from support.clocks import TurnedClock
 from longtake import config, registry
 from longtake.config import Settings, merge
 from longtake.config.entries import ENTRIES, LabEntry, ModelEntry, OpenAIEntry
-from longtake.config.overlay import Layer, number, tunable
+from longtake.config.overlay import Layer, number
 from longtake.errors import ConfigError, ModelError
 from longtake.llm.backend import Backend, Opening
 from longtake.llm.catalog import ModelCatalog, load_backend
@@ -28,7 +28,7 @@ class EchoEntry(ModelEntry):
 
     address: str = ""
     loudness: float = number(1.0, least=0, most=11)
-    greeting: str = tunable("hello")
+    greeting: str = "hello"
 
 
 class EchoChat:

@@ -19,24 +19,11 @@ from longtake.footage.plain import CaptionedFootage
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Reply
 from longtake.methods.lookup import method
-from longtake.methods.lookup.method import (
-    BEARS,
-    LOOK,
-    NOT_FOUND,
-    UNRELATED,
-    Lookup,
-    Passage,
-    choose,
-    excerpt,
-    holding,
-    is_misread,
-    promise,
-    queries_of,
-    read,
-    screens,
-    shared_words,
-    wants_account,
-)
+from longtake.methods.lookup.method import Lookup, wants_account
+from longtake.retrieval.citing import LOOK, NOT_FOUND, passages_stating
+from longtake.retrieval.passages import Passage, excerpt, is_misread, read, screens
+from longtake.retrieval.ranking import RELEVANT, choose, queries_of, relevance_with_type
+from longtake.retrieval.who_said import UNRELATED, shared_words
 from longtake.runner.session import solve
 from longtake.types import Evidence, Line, Question, Segment
 
@@ -318,7 +305,7 @@ def test_of_a_long_screen_only_what_is_new_is_shown():
 def test_speech_that_is_cut_in_mid_sentence_is_read_as_one():
     one = Passage("speech", (Line(Segment(0, 2), "we live in Green"),))
     other = Passage("speech", (Line(Segment(2, 4), "Meadow Maryland"),))
-    ((both, share),) = holding("Green Meadow", "Where?", [one, other])
+    ((both, share),) = passages_stating("Green Meadow", "Where?", [one, other])
     assert (both.segment, share) == (Segment(0, 4), 1.0)
 
 
@@ -357,7 +344,7 @@ def test_a_passage_with_a_name_is_preferred_where_a_name_is_asked_for(footage):
         Passage("onscreen", (Line(Segment(0, 1), "Tiffany Antopolski"),)),
         Passage("onscreen", (Line(Segment(1, 2), "Close Window"),)),
     ]
-    named, other = promise(np.array([0.4, 0.4]), passages, "name")
+    named, other = relevance_with_type(np.array([0.4, 0.4]), passages, "name")
     assert (named - other) == pytest.approx(0.2)
 
 
@@ -373,8 +360,8 @@ def test_a_name_makes_a_passage_bear_on_the_question_a_colour_or_a_number_does_n
     kind, text, chosen
 ):
     passages = [Passage("onscreen", (Line(Segment(0, 2), text),))]
-    weak = np.array([BEARS - 0.1])
-    assert promise(weak, passages, kind)[0] > BEARS
+    weak = np.array([RELEVANT - 0.1])
+    assert relevance_with_type(weak, passages, kind)[0] > RELEVANT
     assert choose(weak, passages, most=4, neighbours=0, kind=kind) == chosen
 
 
@@ -397,7 +384,7 @@ def test_misread_small_print_is_left_out():
 def test_a_passage_that_holds_the_answer_to_another_question_is_not_cited():
     said = ["The paper anchor belongs to Mona.", "The golden anchor belongs to Mona."]
     passages = [Passage("speech", (Line(Segment(n, n + 1), t),)) for n, t in enumerate(said)]
-    ((cited, share),) = holding("Mona", "Who owns the golden anchor?", passages)
+    ((cited, share),) = passages_stating("Mona", "Who owns the golden anchor?", passages)
     assert (cited.text, share) == (said[1], 1.0)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -10,10 +9,8 @@ import pytest
 from longtake.runner.conversation import CARRIED, carry_on, with_carried
 from longtake.runner.rendering import (
     RenderedAnswer,
-    as_edl,
     as_html,
     as_markdown,
-    as_otio,
     as_srt,
     kind_of,
     lookalikes,
@@ -139,27 +136,7 @@ def test_what_a_search_finds_is_no_answer():
 
 
 def test_citations_are_subtitles():
-    assert "00:00:01,000 --> 00:00:03,000\nthe dog is red\n" in as_srt(told(), 25)
-
-
-def test_an_edit_list_puts_citations_one_after_another():
-    lines = as_edl(replace(told(), question="Who?\n* FROM CLIP NAME: x"), 29.97).splitlines()
-    assert lines[0] == "TITLE: Who? * FROM CLIP NAME: x"
-    # 30 frames a second; a moment lasts two seconds
-    assert lines[3].split()[4:] == ["00:00:01:00", "00:00:03:00", "00:00:00:00", "00:00:02:00"]
-    assert lines[6].split()[4:] == ["00:00:09:00", "00:00:11:00", "00:00:02:00", "00:00:04:00"]
-    late = Answer(text="Red.", evidence=(Evidence(Segment(3600, 3602), "speech", "red"),))
-    # an hour has 107,892 frames, which timecode counts by thirty
-    assert "00:59:56:12 00:59:58:12" in as_edl(replace(told(), answer=late), 29.97)
-    assert lines[4:6] == ["* FROM CLIP NAME: film.mp4", "* COMMENT: the dog is red"]
-
-
-def test_a_timeline_names_the_film_of_each_citation():
-    timeline = json.loads(as_otio(replace(told(), sources=["a.mp4", "b.mp4"]), 25))
-    first, second = timeline["tracks"]["children"][0]["children"]
-    assert first["media_reference"]["target_url"] == "a.mp4"
-    assert second["source_range"]["start_time"]["value"] == 9 * 25
-    assert second["source_range"]["duration"]["value"] == 2 * 25
+    assert "00:00:01,000 --> 00:00:03,000\nthe dog is red\n" in as_srt(told())
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ def test_only_films_below_the_folders_are_found(client, film):
     (hits,) = found["films"]
     assert (hits["film"]["id"], hits["moments"][0]["time"]) == (film, 1.0)
     assert hits["moments"][0]["sure"]
-    refused = client.get("/api/v1/library/search", params={"q": "walrus", "where": "colour=red"})
-    assert refused.status_code == 422
+    other = client.get("/api/v1/library/search", params={"q": "walrus", "where": "elsewhere"})
+    assert other.json()["searched"] == 0
 
 
 @pytest.mark.usefixtures("secret")
@@ -95,7 +95,7 @@ def test_all_films_of_the_server_are_asked_and_no_other(client, film):
     assert page.count("<img") == len(record["sources"])
 
 
-@pytest.mark.parametrize("wrong", [{"where": "colour=red"}, {"method": "os:system"}])
+@pytest.mark.parametrize("wrong", [{"method": "os:system"}])
 @pytest.mark.usefixtures("library")
 def test_a_question_that_cannot_run_is_refused_at_once(client, wrong):
     refused = client.post("/api/v1/library/ask", json={"question": "Why?", **wrong})

@@ -67,13 +67,13 @@ from longtake.agents.team import (
 )
 from longtake.algorithms import sampling
 from longtake.algorithms.partition import PAPER, RELEASED, EventPartition
-from longtake.algorithms.question_kinds import COUNTING
-from longtake.algorithms.scope import clipped, scope
 from longtake.errors import ConfigError, check_least
 from longtake.footage.look import Look, cite, look_at, rows_within, threshold
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ask
 from longtake.prompts import Plain
+from longtake.retrieval.question_kinds import COUNTING
+from longtake.retrieval.scope import clipped, scope
 from longtake.tracing.events import note, note_scores, step
 from longtake.types import Answer, Question, Segment
 

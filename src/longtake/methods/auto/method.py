@@ -25,12 +25,12 @@ from longtake import registry
 from longtake.agents.calibration import Vote, find, fits_from, footage_kind, leader, vote_of
 from longtake.agents.run import Run, StageRun
 from longtake.agents.verify import Checked, check
-from longtake.algorithms.question_kinds import asks_about_speech, asks_for_words
 from longtake.errors import BudgetSpent, LongtakeError, ModelError
 from longtake.footage.protocol import Footage
 from longtake.llm.capabilities import capabilities_of
 from longtake.llm.chat import Card
 from longtake.methods.base import Method, configure, has_trait, name_of
+from longtake.retrieval.question_kinds import asks_about_speech, asks_for_words
 from longtake.tracing.events import STAGE, note, step
 from longtake.types import Answer, Question
 

@@ -47,8 +47,6 @@ from longtake.agents.answer import guess, shown_to
 from longtake.agents.run import Run
 from longtake.agents.team import fanout
 from longtake.algorithms import sampling, scene_graph
-from longtake.algorithms.question_kinds import COUNTING, HEARING, ORDER, READING, negated
-from longtake.algorithms.scope import scope
 from longtake.errors import check_least
 from longtake.footage.look import Look, look_at, threshold
 from longtake.footage.protocol import Footage
@@ -75,6 +73,8 @@ from longtake.methods.videodetective.scenes import (
 )
 from longtake.methods.videodetective.search import SceneSearch
 from longtake.prompts import Plain, phrase
+from longtake.retrieval.question_kinds import COUNTING, HEARING, ORDER, READING, negated
+from longtake.retrieval.scope import scope
 from longtake.tracing.events import note, step
 from longtake.types import Answer, Line, Question
 

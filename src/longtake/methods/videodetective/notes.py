@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longtake.algorithms.question_kinds import negated
 from longtake.footage.look import Look
 from longtake.footage.protocol import Footage
 from longtake.methods.videodetective.scenes import SceneText
 from longtake.methods.videodetective.search import SceneSearch
 from longtake.prompts import Plain, phrase
+from longtake.retrieval.question_kinds import negated
 from longtake.types import Answer, Evidence, Segment
 
 CITED = 3

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-from unit.lab.asking import CHOICE, answered, shown
+from bench.lab.asking import CHOICE, answered, shown
 
 from longtake.errors import ConfigError
 from longtake.llm.backends.openai import OpenAIChat

@@ -194,8 +194,7 @@ export function Answer({ answer, film, record = {}, disagree, run, cited, onCite
 const sentence = (text) => (text ? text[0].toUpperCase() + text.slice(1) : "");
 
 const FILES = [["html", "Page with its stills"], ["md", "Markdown"]];
-const CITED = [["mp4", "Reel: the cited stretches as one film"], ["srt", "Citations as subtitles (SRT)"],
-  ["edl", "Citations for an editor (EDL)"], ["otio", "Citations for an editor (OpenTimelineIO)"]];
+const CITED = [["mp4", "Reel: the cited stretches as one film"], ["srt", "Citations as subtitles (SRT)"]];
 
 function Share({ run, cites }) {
   const offered = cites ? [...FILES, ...CITED] : FILES;

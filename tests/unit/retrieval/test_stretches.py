@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from longtake.algorithms.stretches import EVIDENCE, STEP, Talk, best_run, bm25, expected_best
+from longtake.retrieval.stretches import EVIDENCE, STEP, Talk, best_run, bm25, expected_best
 from longtake.types import Line, Segment
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from longtake.algorithms import lexical, passages
 from longtake.algorithms.lexical import NUMBERS, SCALES
-from longtake.algorithms.question_kinds import answer_type, negated
+from longtake.retrieval.question_kinds import answer_type, negated
 
 SAME = 0.6
 """A text makes the same statement if it contains this share of its words, weighted by rarity."""

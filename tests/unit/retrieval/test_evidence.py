@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.algorithms import lexical
-from longtake.algorithms.evidence import (
+from longtake.retrieval.evidence import (
     HELD,
     closest_number,
     contradicts,

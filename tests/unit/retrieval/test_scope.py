@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtake.algorithms.scope import clipped, scope
+from longtake.retrieval.scope import clipped, scope
 from longtake.types import Segment
 
 HOUR = 3600.0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longtake.algorithms.question_kinds import (
+from longtake.retrieval.question_kinds import (
     COUNTING,
     HEARING,
     ORDER,
