@@ -127,7 +127,7 @@ def test_every_occurrence_of_words_is_listed_film_by_film_without_a_model(librar
     [("What does the man say?", False), ("Which films have a man in them?", True)],
 )
 def test_a_model_decides_on_every_occurrence_only_if_the_wording_allows_it(
-    library, monkeypatch, text, all_occurrences
+    library, monkeypatch, text, every
 ):
     def script(messages, options):
         if options.prompt == "library/choose":
