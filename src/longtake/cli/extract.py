@@ -55,8 +55,8 @@ def extract(
 
     The schema describes an object (one row per film) or a list of objects. Its properties are
     texts, numbers, booleans or choices (enum); their descriptions say what to look for, and may be
-    questions. A value that no moment of the film supports is null. A budget covers all cells of a
-    film.
+    questions. Small models such as the built-in one only count words: name a larger one. A value
+    that no moment of the film supports is null. A budget covers all cells of a film.
 
     \b
     Example:
@@ -84,7 +84,7 @@ def extract(
             table = extract_table(footage, schema, session, chosen)
         if table.unfilled and not tables:
             names, columns = ", ".join(table.models.values()), ", ".join(table.unfilled)
-            say(f"{names} is a small model and fills only numbers; null: {columns}")
+            say(f"{names} is too small for these columns, which are null: {columns}")
         tables.append((name, table))
     whole = {
         "schema": schema.output,

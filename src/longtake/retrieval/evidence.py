@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from longtake.algorithms import lexical, passages
@@ -26,7 +26,6 @@ HELD = 0.6
 
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[.,!?;:]")
 _ENDS = frozenset(".!?;")
-_CLAUSE_ENDS = frozenset([*_ENDS, ",", "and", "but", "while"])
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 # these agree with a number, but mostly mean something else: "the second one", "no idea"
 _LOOSE = {word: value for value, word in enumerate(_ORDINALS.split(), start=1)}
@@ -137,29 +136,6 @@ def numbers(text: str) -> list[Value]:
     """The numbers that a text states, in digits; "one" alone is mostly a pronoun."""
     tokens = _TOKEN.findall(text)
     return [value for run in _number_runs(tokens) for value in _run_values(tokens, run)]
-
-
-def closest_number(text: str, words: frozenset[str]) -> list[Value]:
-    """The number of a text that is closest to the given base forms; several if it is a range.
-
-    In "75 % find them ugly, and 80 % would pay more", 80 is the number about "pay". Numbers that
-    are equally close are all left out.
-    """
-    tokens = _TOKEN.findall(text)
-    runs = [run for run in _number_runs(tokens) if _run_values(tokens, run)]
-    # a word of another clause is further away
-    clauses = list(accumulate(token.lower() in _CLAUSE_ENDS for token in tokens))
-    places = [place for place, token in enumerate(tokens) if lexical.lemma(token.lower()) in words]
-    closeness = []
-    for start, end in runs:
-        distances = [
-            max(start - place, place - end + 1) + 5 * abs(clauses[place] - clauses[start])
-            for place in places
-            if not start <= place < end
-        ]
-        closeness.append(sum(1 / distance for distance in distances))
-    best = [run for run, near in zip(runs, closeness, strict=True) if near == max(closeness)]
-    return _run_values(tokens, best[0]) if len(best) == 1 else []
 
 
 def _run_values(tokens: Sequence[str], run: tuple[int, int]) -> list[Value]:

@@ -45,7 +45,7 @@ from longtake.footage.protocol import Footage
 from longtake.llm.budget import Ledger
 from longtake.llm.structured.ask import ask
 from longtake.retrieval.evidence import Value as Number
-from longtake.retrieval.evidence import closest_number, contradicts, held, is_instruction, numbers
+from longtake.retrieval.evidence import contradicts, held, is_instruction, numbers
 from longtake.retrieval.passages import Passage, in_parts, numbered, read, sentences
 from longtake.retrieval.question_kinds import COUNTING, NESTED, WHOLE, asks_for, asks_for_words
 from longtake.retrieval.ranking import choose, relevance_of
@@ -61,9 +61,8 @@ PART_WORDS = 250
 """Words of passages in which a model looks for rows at once: a small one loses rows in more."""
 MAX_PASSAGES, MAX_FOUND = 2000, 24
 """Passages whose meaning is compared with a column (as in lookup), and those that are read."""
-ABOUT, ABOUT_IF_SMALL = 0.5, 0.75
-"""Share of the question's words, weighted by rarity, that a cited line of speech holds; the second
-for small models, which answer from lines about other things (docs/tables.md, Accuracy)."""
+ABOUT = 0.5
+"""Share of the question's words, weighted by rarity, that a cited line of speech holds."""
 MONEY = frozenset({"euro", "dollar", "pound", "franc"})
 """Base forms of words before which two numbers in a row are a price."""
 SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
@@ -71,30 +70,6 @@ SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _SCALE = re.compile(rf"\b(?:how many|in) ({'|'.join(SCALES)})s?\b", re.IGNORECASE)
 # one moment does not show what comes first
 _SEVERAL = re.compile(r"\b(?:before|after|first|last|earlier|later)\b", re.IGNORECASE)
-_RATE = re.compile(
-    r"\b(?:per|each|every|apiece|an? (?:hour|minute|day|week|unit))\b", re.IGNORECASE
-)
-_UNITS = [
-    (re.compile(r"percent|per cent|%|\bshare\b", re.I), re.compile(r"%|\bper ?cent\b", re.I)),
-    (
-        re.compile(r"[$€£]|\b(?:euro|dollar|pound|price|cost|pa(?:y|id))", re.I),
-        re.compile(r"[$€£]|\b(?:euro|dollar|pound|cent|franc|buck)s?\b", re.I),
-    ),
-]
-"""Questions that ask for a unit, and how a sentence names it; the first that matches counts."""
-# "maybe twenty", "can we sell it for twenty?", "like a million buttons"
-_UNSURE = re.compile(
-    r"\b(?:maybe|perhaps|possibly|probably|might|could|if|believe|guess|estimate)\b|\?"
-    rf"|\blike an? (?:hundred|{'|'.join(SCALES)})\b",
-    re.IGNORECASE,
-)
-_HOW_MANY = re.compile(r"\bhow many\b(?! per ?cent)", re.IGNORECASE)
-_SHARE = re.compile(
-    r"(?:\bper ?cent(?:age)?|\bshare|%) of (?:(?:all|the|our) )*(\w+)((?: \w+){0,2})", re.IGNORECASE
-)
-_PEOPLE = frozenset(
-    {"consumer", "customer", "participant", "people", "person", "respondent", "user", "viewer"}
-)
 _NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
@@ -134,17 +109,9 @@ class Column:
         return [each for each in self.rules.enum or () if each is not None]
 
     @property
-    def is_checkable(self) -> bool:
-        """Whether the words of the film are enough to check a small model's value.
-
-        They are for a number, since the closest one to the question's words can be found, and for
-        occurrences of given words. For texts, choices, rates and booleans, a small model often
-        answers another question.
-        """
-        question = self.question
-        related = _SEVERAL.search(question.text) or _RATE.search(question.text)
-        is_number = self.kind in ("number", "integer") and not related
-        return is_number or bool(asks_for_words(question))
+    def needs_no_model(self) -> bool:
+        """Whether it asks for occurrences of given words, which are counted."""
+        return bool(asks_for_words(self.question))
 
     @property
     def question(self) -> Question:
@@ -391,8 +358,7 @@ def extract(
         if run["llm"].card.small:
             # it names speakers as materials, and whole lines as reasons
             raise ConfigError(
-                f"{run.names['llm']} is a small model and does not fill lists: name a larger one,"
-                " or ask for one object"
+                f"{run.names['llm']} is too small to fill a table: name a larger model"
             )
         rows = _rows(footage, schema.columns, run)
         return FilmTable(footage.name, schema, tuple(rows), run.usage, run.names)
@@ -401,28 +367,22 @@ def extract(
     ledger = Ledger(session.settings.budget)
     run = session.run(opened, footage, ledger=ledger, stop=stop)
     small = session.has_small_models(opened.roles)
-    filled = [column for column in schema.columns if not small or column.is_checkable]
+    filled = [column for column in schema.columns if not small or column.needs_no_model]
     row = dict.fromkeys((column.name for column in schema.columns), Cell())
     unfilled = tuple(column.name for column in schema.columns if column not in filled)
     if not filled:
         names = ", ".join(run.names.values())
-        raise ConfigError(f"{names} is a small model and fills only numbers: name a larger one")
-    only_reads = small and tuple(opened.roles) == ("llm",)
-    said = run.on_time(lambda: read(footage, None)) if only_reads else []
+        raise ConfigError(f"{names} is too small to fill a table: name a larger model")
     for column in filled:  # 2
-        if only_reads and not _may_be_said(column, said):
-            continue  # no answer would be kept
         check = session.settings.answers.verify
         answer = solve(opened, footage, column.question, run, check=check).answer
         given = answer.evidence if answer.status == "answered" else ()
-        supporting = _supporting(column, answer.text, given, small=small)
+        supporting = _supporting(column, answer.text, given)
         row[column.name] = _supported(column, answer.text, supporting)
     return FilmTable(footage.name, schema, (row,), run.usage, run.names, unfilled)
 
 
-def _supporting(
-    column: Column, text: str, evidence: Sequence[Evidence], *, small: bool
-) -> list[Evidence]:
+def _supporting(column: Column, text: str, evidence: Sequence[Evidence]) -> list[Evidence]:
     """The citations that support the value, without those about something else.
 
     Of a long turn or screen, only the sentences that state the value count. Captions do not count,
@@ -434,56 +394,21 @@ def _supporting(
     related = any(each.search(question.text) for each in (_SEVERAL, NESTED, WHOLE, COUNTING))
     asked = lexical.lemmas([question.text])
     value = _stated(numbers(text))
-
-    def states(part: str) -> bool:
-        found = _sure_number(part, question.text, asked) if small else numbers(part)
-        return bool(value & _stated(found))
-
     about = []
     for each in evidence:
         if each.source in ("frame", "caption"):
             if each.source == "frame" and not related:
                 about.append(each)
             continue
-        parts = [part for part in _said(each) if states(part)]
-        if parts if small else held("", asked, " ".join(parts) or each.text) >= ABOUT:
+        parts = [part for part in _said(each) if value & _stated(numbers(part))]
+        if held("", asked, " ".join(parts) or each.text) >= ABOUT:
             about.append(each)
     return about
-
-
-def _may_be_said(column: Column, passages: Sequence[Passage]) -> bool:
-    """Whether a passage could support a small model's value."""
-    question = column.question
-    asked = lexical.lemmas([question.text])
-    return bool(asks_for_words(question)) or any(
-        _sure_number(part, question.text, asked) for passage in passages for part in _said(passage)
-    )
 
 
 def _said(cited: Evidence | Passage) -> list[str]:
     """The sentences of a line or screen, without who speaks."""
     return sentences(speaker(cited.text)[1] if cited.source == "speech" else cited.text)
-
-
-def _sure_number(text: str, question: str, asked: frozenset[str]) -> list[Number]:
-    """The number in a sentence that answers a question, if the sentence is sure of it."""
-    unit = next((unit for asks, unit in _UNITS if asks.search(question)), None)
-    if _UNSURE.search(text) or (unit and not unit.search(text)):
-        return []
-    if held("", asked, text) < ABOUT_IF_SMALL:
-        return []
-    share, said = _SHARE.search(question), _SHARE.search(text)
-    # "34 percent say": of the people
-    if share and not _forms(share[1]) & (_forms(said[1] + said[2]) if said else _PEOPLE):
-        return []
-    of_unit = _HOW_MANY.search(question)
-    return [each for each in closest_number(text, asked) if not of_unit or each.after in asked]
-
-
-def _forms(text: str) -> frozenset[str]:
-    """Base forms of a text's words; one word for people stands for all of them."""
-    words = lexical.lemmas([text])
-    return words | _PEOPLE if words & _PEOPLE else words
 
 
 def _supported(column: Column, text: str, evidence: Sequence[Evidence]) -> Cell:

@@ -35,7 +35,7 @@ def run(monkeypatch, tmp_path, capsys):
         lambda self, name, **rest: ScriptedChat(lambda messages, options: "a walrus"),
     )
     monkeypatch.setattr(catalog.ModelCatalog, "check", lambda self, names: None)
-    # the default model is small, and would fill only numbers
+    # the default model is small, and fills nothing
     monkeypatch.setattr(catalog.ModelCatalog, "is_small", lambda self, name, **rest: False)
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps(SCHEMA))
@@ -80,11 +80,11 @@ def test_values_are_shown_with_their_times(run, walrus):
     assert '  animal: "a walrus"  [00:00:00]\n  age: null\n' in run(walrus)[1]
 
 
-def test_what_a_small_model_does_not_fill_is_said(run, walrus, monkeypatch):
+def test_a_small_model_is_refused_before_anything_is_read(run, walrus, monkeypatch):
     monkeypatch.setattr(catalog.ModelCatalog, "is_small", lambda self, name, **rest: True)
     code, out, said = run(walrus)
-    assert (code, "  animal: null\n" in out) == (0, True)
-    assert "is a small model and fills only numbers; null: animal" in said
+    assert (code, out) == (2, "")
+    assert "is too small to fill a table: name a larger model" in said
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.algorithms import lexical
-from longtake.retrieval.evidence import (
-    HELD,
-    closest_number,
-    contradicts,
-    held,
-    is_instruction,
-    names,
-    numbers,
-)
+from longtake.retrieval.evidence import HELD, contradicts, held, is_instruction, names, numbers
 
 VAULT = "What is the code of the vault?"
 CAPTAIN = "Who is the captain of the ferry?"
@@ -123,15 +115,6 @@ def test_no_text_contradicts_itself(text, question):
 def test_another_number_is_a_contradiction_and_the_same_is_not(one, other):
     reason = contradicts(f"The code is {one}.", f"The code of the vault is {other}.")
     assert (reason is None) == (one == other)
-
-
-@pytest.mark.parametrize(
-    ("about", "number"),
-    [("sell", ["25"]), ("profit", ["50000000"]), ("weather", [])],  # all are equally far from it
-)
-def test_the_closest_number_to_a_word(about, number):
-    text = "We sell it for twenty five euros, and the profit is fifty million."
-    assert [each.text for each in closest_number(text, frozenset([about]))] == number
 
 
 def test_values_have_a_place():
