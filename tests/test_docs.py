@@ -225,7 +225,7 @@ def _is_named(code, fields):
     owner, _, last = code.rpartition(".")
     if not re.fullmatch(r"[a-z_]+", owner) or code in fields or owner in {"perception", "index"}:
         return True
-    modules = [path.read_text() for path in Path(longtake.__file__).parent.rglob(f"{owner}.py")]
+    modules = [path.read_text() for path in (ROOT / "src").rglob(f"{owner}.py")]
     return any(re.search(rf"^(def|class) {last}\b", text, re.MULTILINE) for text in modules)
 
 

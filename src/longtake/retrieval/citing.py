@@ -83,8 +83,9 @@ def supporting(
     """The passages that support an answer, or two consecutive ones together, best first."""
     if not reader or any(passage.source == "caption" for passage in found):
         return passages_stating(answer, question.text, found)
-    relevance = max(passage.relevance for passage in found)
-    for candidates in (found, pairs_of(found)):
+    pairs = pairs_of(found)
+    relevance = float(reader.relevance([each.text for each in (*found, *pairs)]).max())
+    for candidates in (found, pairs):
         scores = reader.support(answer, [each.text for each in candidates], relevance)
         best = max(scores.max(initial=-np.inf) - SIMILAR, 0.0)
         kept = [each for each in zip(candidates, scores.tolist(), strict=True) if each[1] >= best]

@@ -135,22 +135,21 @@ def compared(passages: Sequence[Passage]) -> list[str]:
 
 def reread(
     reader: Reader, passages: Sequence[Passage], promising: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], float]:
-    """The reader's scores of the most promising passages (of the others, −∞), and the best score.
+) -> tuple[int, float]:
+    """The most promising passage that the reader finds most relevant, and the highest relevance.
 
-    The best one may be that of two or three passages that answer only together.
+    That may be one of two or three passages that answer only together.
     """
     numbers = np.argsort(-promising, kind="stable")[:READ].tolist()
-    scores = np.full(len(passages), -np.inf)
-    scores[numbers] = reader.relevance([passages[number].text for number in numbers])
+    scores = reader.relevance([passages[number].text for number in numbers])
     together = []
     for number in numbers:
         for size in range(2, WINDOW + 1):
             run = passages[number : number + size]
             if len(run) == size and all(each.source == "speech" for each in run):
                 together.append(" ".join(each.text for each in run))
-    best = max(float(scores.max()), float(reader.relevance(together).max(initial=-np.inf)))
-    return scores, best
+    highest = max(float(scores.max()), float(reader.relevance(together).max(initial=-np.inf)))
+    return int(numbers[int(scores.argmax())]), highest
 
 
 def choose(
