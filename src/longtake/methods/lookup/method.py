@@ -227,12 +227,12 @@ class Lookup:
         promising = relevance_with_type(scores, passages, kind)
         reader = None if captions else Reader(footage, question)
         if reader:
-            best, relevance = reread(reader, passages, promising)
+            strongest, relevance = reread(reader, passages, promising)
             if relevance < reader.threshold("question"):
                 return []
             # a passage that answers may be worded otherwise
             order = np.argsort(-promising, kind="stable")[:max_passages].tolist()
-            numbers = beside(list(dict.fromkeys([*order, best])), passages, self.neighbours)
+            numbers = beside(list(dict.fromkeys([*order, strongest])), passages, self.neighbours)
         else:
             numbers = choose(scores, passages, max_passages, self.neighbours, kind)
         found = []
