@@ -36,7 +36,7 @@ def main() -> None:
         (wheel,) = outside.glob("longtake-*.whl")
         packed = zipfile.ZipFile(wheel).namelist()
         source = ROOT / "src"
-        files = [path for path in (source / "longtake").rglob("*") if path.is_file()]
+        files = [path for path in source.rglob("*") if path.is_file()]
         names = {path.relative_to(source).as_posix() for path in files}
         missing = [name for name in names.difference(packed) if "__pycache__" not in name]
         if missing:
@@ -55,6 +55,8 @@ def main() -> None:
         command = outside / "venv" / "bin" / "longtake"
         print(run(command, "--version", cwd=outside), "runs from its wheel")
         run(command, "doctor", cwd=outside)
+        # joined by its entry point
+        run(command, "lab", "--help", cwd=outside)
 
 
 if __name__ == "__main__":
