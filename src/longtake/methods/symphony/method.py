@@ -88,7 +88,7 @@ class VerdictReply(BaseModel):
 
 
 @dataclass
-class Search:
+class SearchState:
     """The state of a search."""
 
     footage: Footage
@@ -183,7 +183,7 @@ class Symphony:
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The loop above."""
-        search = Search(footage, question, run)  # 1
+        search = SearchState(footage, question, run)  # 1
         for number in range(1, self.max_steps + 1):  # 2
             last = number == self.max_steps
             with step("plan", number=number):
@@ -202,14 +202,14 @@ class Symphony:
             return Answer(status="abstained")
         return replace(search.answer, status="not_credible")
 
-    def plan(self, search: Search, *, last: bool) -> PlanReply | None:
+    def plan(self, search: SearchState, *, last: bool) -> PlanReply | None:
         """What the planner wants next; ``None`` on the last step, or if its reply is unreadable."""
         if last and self.unfinished == "answer":
             return None
         planner = search.run["planner"]
         return ask(planner, "symphony/plan", PlanReply, default=None, **search.told())
 
-    def send(self, plan: PlanReply, search: Search) -> HistoryEntry:
+    def send(self, plan: PlanReply, search: SearchState) -> HistoryEntry:
         """Let the chosen agent act; its report becomes an entry of the history."""
         footage, question, run = search.footage, search.question, search.run
         instruct = plan.instruct or question.text
@@ -220,14 +220,14 @@ class Symphony:
             return self.perception.perceive(footage, question, instruct, run)
         return listen(footage, question, instruct, run, most_tokens=self.subtitle_tokens)
 
-    def propose(self, plan: PlanReply | None, search: Search) -> Guess:
+    def propose(self, plan: PlanReply | None, search: SearchState) -> Guess:
         """The planner's proposal, with its evidence."""
         proposal = self.proposed(plan, search)
         search.answer = self.conclude(search, proposal)
         search.run.propose(search.answer)
         return proposal
 
-    def proposed(self, plan: PlanReply | None, search: Search) -> Guess:
+    def proposed(self, plan: PlanReply | None, search: SearchState) -> Guess:
         """The plan's answer; without one, an answer from the history."""
         question = search.question
         if plan is not None and question.options:
@@ -239,7 +239,7 @@ class Symphony:
         slots = search.told()
         return guess(search.run["planner"], "symphony/finish", slots.pop("question"), **slots)
 
-    def review(self, search: Search, proposal: Guess, *, last: bool) -> VerdictReply:
+    def review(self, search: SearchState, proposal: Guess, *, last: bool) -> VerdictReply:
         """Whether a proposal stands: as reflection says, while reviews are left.
 
         Later ones stand without a review, unless the steps run out after a rejection.
@@ -254,7 +254,7 @@ class Symphony:
         doubtful = last and search.rejected and self.unfinished == "answer"
         return VerdictReply(credible=proposal.abstained or not doubtful, comment=None)
 
-    def reflect(self, search: Search, proposal: Guess) -> VerdictReply:
+    def reflect(self, search: SearchState, proposal: Guess) -> VerdictReply:
         """Whether search and answer are credible; an unreadable review accepts, with an event."""
         answer = in_words(search.question, proposal.choice, proposal.text)
         return ask(
@@ -266,7 +266,7 @@ class Symphony:
             **search.told(),
         )
 
-    def conclude(self, search: Search, proposal: Guess) -> Answer:
+    def conclude(self, search: SearchState, proposal: Guess) -> Answer:
         """The answer with its evidence: moments that were looked at, and lines that were quoted."""
         if proposal.abstained:
             return proposal.as_answer()

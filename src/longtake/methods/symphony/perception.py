@@ -109,18 +109,17 @@ class Perception:
             self.summary_frames, self.inspector_frames + self.cue_frames, self.segment_frames
         )
 
-    def prompt(self, name: str, question: Question) -> tuple[str, dict[str, Any]]:
-        """A prompt and its slots, with or without the team's question."""
-        if self.show_question:
-            return f"symphony/{name}", {"question": question}
-        return f"symphony/{name}_alone", {}
+    def asked(self, question: Question, instruct: str) -> dict[str, Any]:
+        """What the agent and its tools are asked, as slots of their prompts."""
+        shown = {"question": question} if self.show_question else {}
+        return {**shown, "instruct": instruct}
 
     def perceive(
         self, footage: Footage, question: Question, instruct: str, run: Run
     ) -> HistoryEntry:
         """Use at most ``max_tool_calls`` tools, then report what was found."""
         tools = PerceptionTools(self, footage, question, instruct, run)
-        prompt, slots = self.prompt("perceive", question)
+        prompt = "symphony/perceive" if self.show_question else "symphony/perceive_alone"
         with step("visual_perception", instruct=instruct):
             reply = use_tools(
                 run["perceiver"],
@@ -129,9 +128,8 @@ class Perception:
                 FindingsReply,
                 turns=self.max_tool_calls,
                 default=None,
-                instruct=instruct,
                 length=length(footage),
-                **slots,
+                **self.asked(question, instruct),
             )
         if not tools.stretches:
             # whatever it reports, no picture was seen
@@ -290,14 +288,14 @@ class PerceptionTools:
     def _look(self, segments: Sequence[Segment], shown: Look, repaired: str) -> str:
         """What the vision-language model sees there, and how the times were repaired."""
         where = ", ".join(words(segment) for segment in segments)
-        prompt, slots = self.settings.prompt("look", self.question)
+        settings = self.settings
+        prompt = "symphony/look" if settings.show_question else "symphony/look_alone"
         reply = ask(
             self.run["vlm"],
             prompt,
             ObservationReply,
             default=None,
-            instruct=self.instruct,
-            **slots,
+            **settings.asked(self.question, self.instruct),
             **shown_to(self.footage, shown),
         )
         self.rows.update(shown.rows)
