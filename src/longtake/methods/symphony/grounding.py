@@ -132,6 +132,13 @@ class Grounding:
         lengths = {"retrieved_seconds": 1, "scored_seconds": 1, "scored_every": 0.1}
         check_least(self, "symphony.grounding", max_scorings=0, **lengths)
 
+    @property
+    def most_frames(self) -> int:
+        """The most frames shown of a scored clip."""
+        if self.scored_every is None:
+            return self.scored_frames
+        return math.ceil((self.scored_seconds + LEAST_REST) / self.scored_every)
+
     def calls(self, duration: float) -> int:
         """The calls of one scoring."""
         return len(cut(duration, self.scored_seconds))

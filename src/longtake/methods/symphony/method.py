@@ -283,18 +283,18 @@ class Symphony:
     def bounds(self, duration: float, question: Question) -> Bounds:
         """Every step sends the most expensive agent, and the film is scored as often as allowed."""
         perception = self.perception
-        scorings = min(self.grounding.max_scorings, self.max_steps - 1)
+        sent = self.max_steps - (self.unfinished == "answer")
+        scorings = min(self.grounding.max_scorings, sent)
         one_scoring = self.grounding.calls(duration)
         spoken = round(SPOKEN * duration)  # words
         # even a small model reads pieces of this many tokens
         pieces = -(-2 * spoken // min(self.subtitle_tokens, 2000))
         usual = max(2 * perception.max_tool_calls + 1, pieces)
-        sent = self.max_steps - 1
         scoring = max(0, one_scoring + 1 - usual)
         calls = sent + sent * usual + scorings * scoring + 1 + self.max_reflections
         question_words = words([question.text, *question.options])
         report_words = 60 * min(one_scoring, 40) + 200 * self.max_steps
-        scored_frames = scorings * one_scoring * self.grounding.scored_frames
+        scored_frames = scorings * one_scoring * self.grounding.most_frames
         reports = (self.max_steps + self.max_reflections) * report_words
         return Bounds(
             calls=calls,
