@@ -175,7 +175,7 @@ class LVAgent:
 
     # from the paper
     team_size: int = 3
-    """Agents that take part: the first of the team file, which lists the best first."""
+    """Agents that take part: the first of the team file. Of a tie, the one listed later leaves."""
     max_rounds: int = 3
     """Most rounds."""
     preview_frames: int = 4
@@ -185,7 +185,7 @@ class LVAgent:
     chunks: int = 6
     """Equal parts that the film is divided into."""
     frames_per_chunk: int = 16
-    """Random frames drawn from each chunk; all agents of a round share one draw."""
+    """Random frames drawn from each chunk."""
     threshold: float | None = 0.8
     """Score a chunk must exceed. If none does, or if unset, the best chunk is used."""
     question_term: bool = True
@@ -411,8 +411,7 @@ class LVAgent:
         self, discussion: Discussion, look: Look, agent: Agent, prompt: str, **slots: Any
     ) -> Opinion:
         """Line 14, eq. 6: the answer, then the reason in a second call."""
-        question = discussion.question
-        footage = discussion.footage
+        footage, question = discussion.footage, discussion.question
         view = self.shown(footage, look)
         guessed = guess(agent.chat, prompt, question, reasoned=False, **view, **slots)
         opinion = Opinion(agent.name, guessed.choice, text=guessed.text)
