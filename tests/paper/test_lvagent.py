@@ -346,6 +346,28 @@ def test_agents_that_watch_the_whole_film_may_draw_their_own_frames(own):
     assert (ann == bob == cid) is not own
 
 
+@pytest.mark.parametrize(("own", "draws"), [(False, 1), (True, 3)])
+def test_agents_that_look_for_the_same_see_the_same_unless_each_draws_its_own(own, draws):
+    team = Team({"ann": ["A"], "bob": ["A"], "cid": ["A"]}, {})
+    play(team, LVAgent(own_frames=own))
+    assert len({tuple(times) for times in team.times("lvagent/answer")}) == draws
+
+
+def test_released_shows_agents_what_they_looked_for_at_first_and_reasons_from_the_whole_film():
+    for preset, told in (("released", True), ("full", False)):
+        team = Team({"ann": ["A", "C"], "bob": ["B"], "cid": ["C", "C"]}, LOW_BOB)
+        play(team, configure(LVAgent, {"preset": preset}))
+        again = team.told("lvagent/key_again")
+        assert all(("In round 1 you looked for: " in text) is told for text in again)
+        assert (team.times("lvagent/reason") != team.times("lvagent/answer")) is told
+
+
+def test_the_paper_cuts_no_subtitles():
+    paper = configure(LVAgent, {"preset": "paper"})
+    # a day of film
+    assert paper.subtitle_words > 5 * 86_400
+
+
 @pytest.mark.parametrize(("again", "keys"), [(True, 0), (False, 2)])
 def test_as_printed_everybody_looks_for_new_key_information_in_later_rounds(again, keys):
     answers = {"ann": ["A", "A"], "bob": ["B", "B"], "cid": ["C", "A"]}

@@ -18,6 +18,7 @@ from longtake.llm.chat import Card, Reply, ToolCall, Unsupported, images
 from longtake.methods.base import configure
 from longtake.methods.symphony.grounding import (
     GROUNDING,
+    LEAST_REST,
     PERCEPTION,
     Grounding,
     HistoryEntry,
@@ -89,7 +90,7 @@ class Script:
             asked = r"You are asked:\s*(.*?)First turn"
             instruction = re.search(asked, messages[1].text, re.DOTALL)[1]
             return json.dumps({"tool": self.tool, "cue": "a toy", "instruction": instruction})
-        if name == "perceive":
+        if name in ("perceive", "perceive_alone"):
             return self.perceive(messages, options)
         if name == "subtitles":
             said = self.subtitles(messages[-1].text)
@@ -294,17 +295,25 @@ def test_many_uses_end_without_a_credible_answer():
     assert result.answer.status == "not_credible"
 
 
+def test_bounds_hold_where_every_step_may_send_an_agent():
+    method = configure(Symphony, {"preset": "released", "max_steps": 2})
+    plans = [plan("grounding", "one"), plan("grounding", "two")]
+    script = Script(plans, tool="vlm_score", score=lambda _: 4)
+    footage = TestFootage(1799)
+    result, _ = play(script, footage, method)
+    assert result.answer.status == "abstained"
+    bounds = method.bounds(footage.duration, QUESTION)
+    assert bounds.calls >= result.usage.calls > 120
+    assert bounds.frames >= result.usage.frames
+
+
 def test_a_spent_budget_gives_the_refused_answer_rather_than_none():
     script = Script([finish("A"), plan("subtitles"), plan("subtitles")], verdicts=[NO])
     result, _ = play(script, calls=3)
     assert (result.answer.choice, result.answer.status) == ("A", "budget_spent")
 
 
-def test_released_looks_as_the_authors_code_does():
-    released = configure(Symphony, {"preset": "released"})
-    assert (released.grounding.scored_seconds, released.grounding.scored_frames) == (30, 15)
-    looking = released.perception
-    assert (looking.inspector_frames, looking.cue_frames, looking.summary_frames) == (70, 20, 30)
+def test_the_paper_sets_no_limits():
     paper = configure(Symphony, {"preset": "paper"})
     assert paper.grounding.max_scorings >= paper.max_steps > Symphony().max_steps
 
@@ -397,8 +406,25 @@ def test_clips_cover_the_film_once(duration, seconds):
     assert clips[0].start == 0
     assert clips[-1].end == duration
     assert all(a.end == b.start for a, b in pairwise(clips))
-    assert all(clip.duration <= 1.5 * seconds for clip in clips)
+    assert all(clip.duration == seconds for clip in clips[:-1])
+    assert clips[-1].duration < seconds + LEAST_REST
     assert len(clips) <= Grounding(scored_seconds=seconds).calls(duration)
+
+
+def test_a_rest_is_a_clip_of_its_own_unless_it_is_a_frame_or_two():
+    assert [clip.duration for clip in cut(149.0, 60.0)] == [60, 60, 29]
+    assert [clip.end for clip in cut(120.04, 60.0)] == [60, 120.04]
+
+
+@pytest.mark.parametrize(("preset", "told"), [("full", True), ("paper", False)])
+def test_perception_is_told_the_question_besides_its_instruction(preset, told):
+    script = Script([plan("visual_perception"), finish()], uses=[SOFA_AT_5])
+    play(script, method=configure(Symphony, {"preset": preset}))
+    names = ("perceive", "look") if told else ("perceive_alone", "look_alone")
+    for name in names:
+        text = "\n".join(message.text for message in script.shown[name][0])
+        assert ("What is on the sofa?" in text) is told
+        assert "find the sofa" in text
 
 
 def test_a_report_leaves_the_planner_room_on_four_hours_of_film():

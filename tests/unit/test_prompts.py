@@ -137,20 +137,23 @@ def test_a_phrase_is_checked_when_it_is_filled() -> None:
         phrase("symphony", "topic")
 
 
+EARLIER = "\n## earlier_key\nYou looked for $key\n"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("## round\nTurn $number\n", "its headings must be round, last_round"),
+        ("## round\nTurn $number\n", "its headings must be round, last_round, earlier_key"),
         ("## round\nTurn\n\n## last_round\nthe $number\n", r"the slots of round must be \$number"),
     ],
 )
 def test_phrases_of_ones_own_are_checked(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "lvagent").mkdir()
     path = tmp_path / "lvagent" / "phrases.md"
-    path.write_text(text)
+    path.write_text(text + EARLIER)
     with pytest.raises(ConfigError, match=says), prompts.override(tmp_path):
         pass
-    path.write_text("## round\nTurn $number\n\n## last_round\nThe last turn\n")
+    path.write_text("## round\nTurn $number\n\n## last_round\nThe last turn\n" + EARLIER)
     with prompts.override(tmp_path):
         assert phrase("lvagent", "round", number=2) == "Turn 2"
     assert phrase("lvagent", "round", number=2) == "Round 2"

@@ -278,7 +278,9 @@ def _moment(written: Written, duration: float) -> tuple[float, bool]:
     except ConfigError as error:
         raise ToolError(phrase("shared", "write_times", why=str(error))) from error
     parts = str(written).strip().split(":")
-    if seconds >= duration and len(parts) == 3 and float(parts[2]) == 0 and seconds / 60 < duration:
+    # a model may round the end of the film up by a second
+    beyond = seconds > duration + 1.0
+    if beyond and len(parts) == 3 and float(parts[2]) == 0 and seconds / 60 < duration:
         return seconds / 60, True
     return seconds, False
 

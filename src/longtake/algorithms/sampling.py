@@ -114,6 +114,17 @@ def equal_chunks(duration: float, count: int) -> list[Segment]:
     return [Segment(start, end) for start, end in pairwise(edges)]
 
 
+def inner_chunks(count: int, chunks: int) -> list[range]:
+    """Divide ``count`` items into chunks of ``count // chunks``, each without its last item.
+
+    ::
+
+        inner_chunks(14, 3)   x x x . x x x . x x x . . .
+    """
+    size = count // chunks
+    return [range(n * size, (n + 1) * size - 1) for n in range(chunks)]
+
+
 def draw(rows: Sequence[int], n: int, chance: Random) -> list[int]:
     """Draw ``n`` different rows at random, in ascending order; all if there are fewer."""
     # sample() rejects a size larger than the population

@@ -173,7 +173,7 @@ EGOSCHEMA = BenchmarkInfo(
     "questions.json and subset_answers.json (or subset_anno.json), videos/<q_uid>.mp4",
     "none stated",
     load=partial(_load, "egoschema", _egoschema, "subset", ""),
-    options={"split": "subset (default, 500 with labels) or full (5,000, for submission)"},
+    options={"split": "subset (default, 500 with labels) or full (5,031, for submission)"},
     submission=egoschema_submission,
 )
 EGOSCHEMA_CAPTIONS = replace(

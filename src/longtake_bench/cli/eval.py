@@ -203,10 +203,10 @@ def _with_preset(
         session.settings.perception, config.cache_folder(session.settings)
     )
     if different and not allow:
-        pulls = " and ".join(f"'longtake models pull {each}'" for each in missing)
-        advice = f"run {pulls}, or pass" if missing else "pass"
         listed = "; ".join(different)
-        raise ConfigError(f"{planned.name} would use {listed}: {advice} --allow-differences")
+        raise ConfigError(
+            f"{planned.name} would use {listed}: {planned.advice(different, missing)}"
+        )
     differences = (*([planned.departs] if planned.departs else []), *different)
     say(f"{'; '.join((planned.title, *differences))}; the paper used {planned.used}")
     session = replace(session, settings=replace(session.settings, perception=perception))

@@ -14,7 +14,7 @@ import click
 
 from longtake.cli.options import COUNT, PATH, ablation_option, allow_differences, common
 from longtake.cli.output import emit_json, say
-from longtake.config import Settings
+from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, RunError, unknown
 from longtake.llm.catalog import ModelCatalog
 from longtake.methods.base import configure
@@ -82,7 +82,8 @@ def reproduce(
     given += ["--config", str(shared["config_file"])] if shared["config_file"] else []
     if dry_run:
         unnamed = () if models or team else _unnamed(chosen, settings)
-        _list(paper, chosen, given, data, out or Path("repro"), unnamed, as_json=as_json)
+        planned = Commands(given, data, out or Path("repro"), settings)
+        _list(paper, chosen, planned, unnamed, as_json=as_json)
         return 0
     if out is None:
         raise ConfigError("missing --out: a folder for the runs; or pass --dry-run")
@@ -165,6 +166,24 @@ def _command(
     return experiment.command("--data", str(folder), *given, "--out", str(place))
 
 
+@dataclasses.dataclass(frozen=True)
+class Commands:
+    """The commands of cells as they are listed: they run as they stand."""
+
+    given: Sequence[str]
+    data: Mapping[str, Path]
+    out: Path
+    settings: Settings
+
+    def of(self, cell: TableCell, place: str) -> str:
+        """The command of a cell; other encoders than the paper's are allowed where it has them."""
+        given, cache = self.given, cache_folder(self.settings)
+        _, different, _ = cell.experiment.perception(self.settings.perception, cache)
+        if different and "--allow-differences" not in given:
+            given = [*given, "--allow-differences"]
+        return shlex.join(_command(cell, given, self.data, self.out / place / cell.folder))
+
+
 def _unnamed(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
     """The models of the rows that are neither configured nor known by name."""
     named: dict[str, None] = {}
@@ -184,9 +203,7 @@ def _unnamed(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
 def _list(
     paper: str,
     tables: Sequence[PaperTable],
-    given: Sequence[str],
-    data: Mapping[str, Path],
-    out: Path,
+    planned: Commands,
     unnamed: Sequence[str],
     *,
     as_json: bool,
@@ -201,7 +218,7 @@ def _list(
             departs = f"; {experiment.departs}" if experiment.departs else ""
             lines.append(f"  {name}: {experiment.perceives}{departs}")
         for cell in table.cells:
-            line = shlex.join(_command(cell, given, data, out / paper / table.table / cell.folder))
+            line = planned.of(cell, f"{paper}/{table.table}")
             row = {
                 "table": table.table,
                 "row": cell.number,

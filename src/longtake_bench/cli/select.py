@@ -33,6 +33,9 @@ from longtake_bench import selection
 from longtake_bench.benchmarks import load
 from longtake_bench.selection import Selection
 
+VIDEOS = 150
+"""As in the paper."""
+
 
 @click.command()
 @click.argument("name", metavar="BENCHMARK")
@@ -46,12 +49,12 @@ from longtake_bench.selection import Selection
 @benchmark_files("The benchmark's files; not needed for lab.")
 @benchmark_parts
 @click.option(
-    "--sample",
+    "--videos",
     type=COUNT,
-    default=150,
     metavar="N",
-    help="Number of questions, drawn at random by --seed.",
+    help="One question about each of N videos, drawn at random by --seed.  [default: 150]",
 )
+@click.option("--sample", type=COUNT, metavar="N", help="N questions of any videos instead.")
 @click.option("--top", type=COUNT, default=3, metavar="N", help="Agents in the team.")
 @click.option(
     "--out", type=FILE, required=True, metavar="TEAM", help="The team file to write, for --team."
@@ -72,7 +75,8 @@ def select(
     library: Path,
     data: Path | None,
     parts: dict[str, str],
-    sample: int,
+    videos: int | None,
+    sample: int | None,
     top: int,
     out: Path,
     runs: Path | None,
@@ -85,7 +89,7 @@ def select(
 ) -> None:
     """Choose a team from a library of agents, without labels.
 
-    Every agent answers a sample of questions on its own, as in LVAgent's first round. The most
+    Every agent answers a question about each of some videos, as in LVAgent's first round. The most
     common answer stands in for the right one, and the agents that agree with it most often form
     the team, best first. Run the same command again to continue where it stopped.
 
@@ -99,7 +103,9 @@ def select(
     check_place(out, TEAM, inputs=(library,))
     if top > len(members):
         raise ConfigError(f"--top {top}: {library} has only {len(members)} agents")
-    benchmark = load(name, data, parts).draw(sample=sample, seed=session.seed)
+    if videos is None and sample is None:
+        videos = VIDEOS
+    benchmark = load(name, data, parts).draw(sample=sample, videos=videos, seed=session.seed)
     if dry_run:
         counted = f"{len(members)} agents × {len(benchmark.items)} questions of {benchmark.name}"
         if as_json:

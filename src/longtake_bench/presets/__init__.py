@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -78,6 +78,8 @@ class EvalPreset:
     """Options of the benchmark, such as the split."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the method."""
+    baseline: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of another method that is compared on this benchmark."""
     encoders: tuple[PaperEncoder, ...] = ()
     ablation: str = ""
     """The name of the row that it belongs to, if that changes anything."""
@@ -85,7 +87,7 @@ class EvalPreset:
     """The paper's models in the notation of ``--model``: at a public server, or by the names that
     the user's configuration must give them."""
     team: tuple[str, ...] = ()
-    """The models of the paper's team, the best first, likewise."""
+    """The models of the paper's team, likewise; of a tie, the one listed later leaves."""
     captions: str = ""
     """What wrote the captions that the benchmark comes with."""
     questions: int | None = None
@@ -100,6 +102,16 @@ class EvalPreset:
         team = [f"a team of {', '.join(self.team)}"] if self.team else []
         captions = [f"captions of {self.captions}"] if self.captions else []
         return "; ".join([*self.models, *team, *captions, *(each.paper for each in self.encoders)])
+
+    def advice(self, differences: Sequence[str], missing: Sequence[str]) -> str:
+        """What to do about these differences, if these encoders could be downloaded."""
+        pulls = " and ".join(f"'longtake models pull {each}'" for each in missing)
+        own = [each.nearest for each in self.encoders if each.same]
+        if not pulls:
+            return "pass --allow-differences"
+        if len(missing) == len(differences) and set(missing) <= {*own}:
+            return f"run {pulls}, or pass --allow-differences"
+        return f"pass --allow-differences; {pulls} gets the nearest, which differs, too"
 
     @property
     def perceives(self) -> str:
@@ -189,7 +201,7 @@ def read_paper(name: str) -> Paper:
         key: EvalPreset(
             name=key,
             method=data["method"],
-            fields={"preset": "paper"},
+            fields={"preset": "paper", **given.pop("fields", {})},
             models=tuple(given.pop("models", data.get("models", ()))),
             team=tuple(given.pop("team", ())),
             encoders=_encoders({**usual, **given.pop("encoders", {})}),
@@ -226,6 +238,7 @@ def _cells(table: Mapping[str, Any], experiments: Mapping[str, EvalPreset]) -> I
                 method=method,
                 fields={
                     **(experiment.fields if same_method else {"preset": FULL}),
+                    **({} if same_method else experiment.baseline),
                     **row.get("fields", {}),
                 },
                 encoders=_encoders(row["encoders"]) if "encoders" in row else encoders,

@@ -1,7 +1,9 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from longtake.agents.team import read_team
 from longtake.config import PerceptionSettings, Settings
 from longtake.errors import ConfigError
 from longtake.llm.backends.scripted import ScriptedEntry
@@ -57,7 +59,7 @@ def test_every_row_of_a_table_can_be_configured_and_has_all_models(cell):
 
 
 def test_models_that_the_configuration_does_not_name_are_told():
-    with pytest.raises(ConfigError, match=r"unknown model 'LLaVA-Video-72B'.* config\.toml"):
+    with pytest.raises(ConfigError, match=r"unknown model 'InternVL-2.5-78B'.* config\.toml"):
         _models_of_preset(presets.read("lvagent-mlvu"), Session())
 
 
@@ -82,8 +84,49 @@ def test_an_ablation_has_the_figure_of_its_row_and_an_unknown_one_lists_all():
 
 def test_a_row_with_other_models_asks_them():
     chosen = presets.read("symphony-lvbench", "symphony-gpt-4o")
-    assert chosen.models == ("GPT-4o", "planner=DeepSeek-R1")
+    assert chosen.models == ("llm=DeepSeek-R1", "vlm=GPT-4o")
     assert chosen.published[0].accuracy == 67.1
+
+
+@pytest.mark.parametrize("paper", presets.papers())
+def test_rows_with_the_figure_of_the_whole_method_are_one_procedure(paper):
+    cells = [cell for table in presets.read_paper(paper).tables for cell in table.cells]
+    whole = [cell for cell in cells if not (cell.cannot or cell.experiment.ablation)]
+    figures = {(cell.experiment.name, cell.published) for cell in whole}
+    for cell in cells:
+        if (cell.experiment.name, cell.published) in figures:
+            assert cell.cannot or not cell.experiment.ablation
+
+
+def test_symphony_plans_with_one_model_and_sees_with_another():
+    for cell in presets.read_paper("symphony").tables[0].cells[:4]:
+        assert cell.experiment.method == "symphony"
+        assert [text.partition("=")[0] for text in cell.experiment.models] == ["llm", "vlm"]
+        assert cell.experiment.models[0] == "llm=DeepSeek-R1"
+
+
+def test_a_baseline_is_given_the_subtitles_of_its_column():
+    (table,) = [t for t in presets.read_paper("lvagent").tables if t.table == "2"]
+    given = {
+        cell.experiment.name for cell in table.cells if cell.experiment.fields.get("subtitles")
+    }
+    assert given == {"lvagent-videomme-subtitles"}
+    assert presets.read("lvagent-egoschema").options == {"split": "full"}
+
+
+def test_captions_of_lavila_are_of_clips():
+    films = presets.read("videoagent-egoschema-films")
+    assert configure(methods.get("videoagent"), films.fields).caption_unit == "clip"
+    blip = presets.read("videoagent-egoschema-films", "blip-2")
+    assert configure(methods.get("videoagent"), blip.fields).caption_unit == "frame"
+
+
+def test_the_library_of_lvagent_has_the_eight_models_of_its_paper():
+    library = read_team(Path(__file__).parents[3] / "examples" / "lvagent-library.toml")
+    names = {member.model for member in library}
+    assert len(names) == 8
+    teams = [presets.read(name).team for name in presets.names() if name.startswith("lvagent")]
+    assert names >= {model for team in teams for model in team}
 
 
 @pytest.fixture
@@ -122,6 +165,17 @@ def test_without_them_what_is_configured_is_a_difference(tmp_path):
         ],
         ["siglip2-base-patch16-224", "whisper"],
     )
+
+
+def test_advice_is_to_download_where_that_is_enough():
+    symphony, lvagent = presets.read("symphony-lvbench"), presets.read("lvagent-mlvu")
+    clip = ["clip-vit-base-patch32"]
+    assert symphony.advice(["conse instead of CLIP"], clip).startswith("run 'longtake models pull")
+    assert lvagent.advice(["conse instead of ASP-CLIP"], clip) == (
+        "pass --allow-differences; 'longtake models pull clip-vit-base-patch32' gets the nearest, "
+        "which differs, too"
+    )
+    assert lvagent.advice(["clip instead of ASP-CLIP"], []) == "pass --allow-differences"
 
 
 def test_what_the_user_chose_stays_and_may_be_the_papers_own(downloaded):

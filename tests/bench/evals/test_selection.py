@@ -152,3 +152,17 @@ def test_a_dry_run_asks_nobody(run, library_file, tmp_path):
     assert not out.exists()
     _, text, _ = run(*sample, "--dry-run", "--json", "--out", out)
     assert json.loads(text) == {"benchmark": "lab", "agents": 4, "questions": 2}
+
+
+def test_a_question_about_each_video_is_asked_unless_a_number_of_questions_is_given(
+    run, library_file, tmp_path
+):
+    of = ("--of", "seeds=0-1", "--of", "minutes=3", "--of", "questions=3")
+    shared = ("select", "lab", *of, "--library", library_file, "--out", tmp_path / "team.toml")
+
+    def calls(*more):
+        _, text, err = run(*shared, *more, "--dry-run", "--json")
+        return json.loads(text)["questions"] if text else err
+
+    assert calls() == calls("--videos", 2) == 2 * calls("--videos", 1)
+    assert calls("--sample", 6) == 3 * calls()

@@ -174,6 +174,9 @@ def test_repairs(start, end, seconds, repaired):
     assert repaired in read.repaired
     # possible as it stands
     assert read_stretch("01:00:00", "01:30:00", 3 * HOUR).segment == Segment(3600, 5400)
+    # the end of a film of 59:59.97, which is no minute written as an hour
+    assert read_stretch("00:59:00", "01:00:00", HOUR).segment == Segment(3540, HOUR)
+    assert read_stretch("00:59:00", "01:00:00", HOUR - 0.03).segment == Segment(3540, HOUR - 0.03)
 
 
 def test_beyond_the_end():

@@ -70,6 +70,8 @@ from longtake.types import Answer, Question
 
 SCALE = ("chunk_low", "chunk_high")
 """Names, on an encoder's or a head's card, of the similarities that count as 0 and as 1."""
+NO_CUT = 1_000_000
+"""Words: more than the subtitles of any film."""
 
 
 # recorded requests contain the titles, which are the former names of these classes
@@ -103,8 +105,8 @@ class AgentTurn:
     """What an agent looked at, what it looked for, and its opinion."""
 
     look: Look
-    key: str
-    """The key information it looked for; empty if it watched the whole film."""
+    key: str | None
+    """The key information it looked for; ``None`` if it watched the whole film."""
     opinion: Opinion
 
 
@@ -117,6 +119,7 @@ class Discussion:
     run: Run
     agents: list[Agent]
     """The remaining agents, best first."""
+    round: int = 0
     whole: set[str] = field(default_factory=set)
     """Names of the agents that watch the whole film."""
     turns: dict[str, AgentTurn] = field(default_factory=dict)
@@ -125,6 +128,13 @@ class Discussion:
     """Answers, reasons, scores and who left, round by round (H)."""
     first: tuple[Opinion, ...] = ()
     """The opinions of the first round."""
+    first_keys: dict[str, str] = field(default_factory=dict)
+    """The key information of each agent in the first round."""
+
+    def chance(self, what: str, agent: Agent | None = None) -> random.Random:
+        """The random numbers of this round, for everybody or for one agent."""
+        who = [] if agent is None else [agent.name]
+        return self.run.random(what, self.footage.name, self.question.text, *who, self.round)
 
 
 @dataclass(frozen=True)
@@ -142,8 +152,18 @@ class LVAgent:
             "native_whole": False,
             "own_frames": True,
             "whole_again": False,
+            "subtitle_words": NO_CUT,
         },
-        "released": {"question_term": False, "threshold": None},
+        "released": {
+            "question_term": False,
+            "threshold": None,
+            "chunk_ends": False,
+            "whole_film": "random",
+            "own_frames": True,
+            "reason_frames": "whole_film",
+            "earlier_key": True,
+            "subtitle_words": NO_CUT,
+        },
         "small": {
             "max_rounds": 2,
             "frames_per_chunk": 6,
@@ -154,7 +174,7 @@ class LVAgent:
 
     # from the paper
     team_size: int = 3
-    """Agents that take part: the first of the team file, which lists the best first."""
+    """Agents that take part: the first of the team file. Of a tie, the one listed later leaves."""
     max_rounds: int = 3
     """Most rounds."""
     preview_frames: int = 4
@@ -164,7 +184,7 @@ class LVAgent:
     chunks: int = 6
     """Equal parts that the film is divided into."""
     frames_per_chunk: int = 16
-    """Random frames drawn from each chunk; all agents of a round share one draw."""
+    """Random frames drawn from each chunk."""
     threshold: float | None = 0.8
     """Score a chunk must exceed. If none does, or if unset, the best chunk is used."""
     question_term: bool = True
@@ -188,8 +208,18 @@ class LVAgent:
 
     # ours
     own_frames: bool = False
-    """Let each agent that watches the whole film draw its own frames, as in the paper; off: all
-    agents of a round share one draw."""
+    """Let each agent draw its own frames, of the chunks and of the whole film; off: all agents of a
+    round share one draw, so that those that look for the same see the same."""
+    chunk_ends: bool = True
+    """Divide the film by time; off, as released: by frames, without the last frame of each chunk
+    and the rest of the division."""
+    whole_film: Literal["bins", "random"] = "bins"
+    """How frames of the whole film are drawn: one from each of equal stretches, or all at random
+    (as released)."""
+    reason_frames: Literal["answer", "whole_film"] = "answer"
+    """Frames for a reason: those of its answer, or new ones of the whole film (as released)."""
+    earlier_key: bool = False
+    """Show agents their key information of the first round when they write new (as released)."""
     whole_again: bool = True
     """Agents that watched the whole film do so again in later rounds (ours); off, as printed
     (eq. 4 and 8): from the second round on, everybody looks for new key information."""
@@ -215,16 +245,16 @@ class LVAgent:
         footage.embeddings()  # once, before agents ask for them in parallel
         note("retrieval", scorer=clip_scorer(footage).key, encoder=footage.encoder.name)
         rounds = self.max_rounds if self.reflection else 1
-        for number in range(1, rounds + 1):  # 1
+        for discussion.round in range(1, rounds + 1):  # 1
             names = [agent.name for agent in discussion.agents]
-            with step("round", round=number, agents=names):
-                opinions = self.discuss(discussion, number)  # 2 to 14
+            with step("round", round=discussion.round, agents=names):
+                opinions = self.discuss(discussion)  # 2 to 14
                 winner = majority(opinions)
                 if winner is not None or len(discussion.agents) == 1:  # 15
                     break
                 run.propose(self.conclude(discussion, leading(opinions)))
-                if number < rounds:
-                    opinions = self.reflect(discussion, opinions, number)  # 17 to 19
+                if discussion.round < rounds:
+                    opinions = self.reflect(discussion, opinions)  # 17 to 19
         if winner is None:
             final = self.settle(discussion, opinions)
         else:
@@ -252,36 +282,41 @@ class LVAgent:
             options["max_tokens"] = self.max_new_tokens
         return options
 
-    def discuss(self, discussion: Discussion, number: int) -> list[Opinion]:
+    def discuss(self, discussion: Discussion) -> list[Opinion]:
         """Lines 2 to 14, all agents in parallel."""
         footage, question = discussion.footage, discussion.question
-        chance = discussion.run.random("chunks", footage.name, question.text, number)
-        drawn = []  # 11
-        for chunk in sampling.equal_chunks(footage.duration, self.chunks):
-            rows = rows_within(footage, chunk).tolist()
-            drawn.append(sampling.draw(rows, self.frames_per_chunk, chance))
-        shared = self.spread(footage, chance)  # drawn last: chunks do not depend on it
-        if number == 1 or not self.whole_again:
+        if discussion.round == 1 or not self.whole_again:
             discussion.whole = self.watching_all(footage, discussion.agents)
         seated = []
         for agent in discussion.agents:
-            key = ("whole", footage.name, question.text, agent.name, number)
-            frames = (
-                self.spread(footage, discussion.run.random(*key)) if self.own_frames else shared
-            )
-            seated.append((agent, frames))
-        turns = fanout(partial(self.turn, discussion, drawn), seated)
+            chance = discussion.chance("chunks", agent if self.own_frames else None)
+            # the whole film is drawn last: chunks do not depend on it
+            seated.append((agent, self.draw(footage, chance), self.spread(footage, chance)))
+        turns = fanout(partial(self.turn, discussion), seated)
         answers = [turn.opinion for turn in turns]
         opinions = by_meaning(discussion.agents[0].chat, question, answers)
         discussion.turns = {turn.opinion.agent: turn for turn in turns}
         # the gate is asked once: whoever watched the whole film does so again
-        discussion.whole |= {turn.opinion.agent for turn in turns if not turn.key}
+        discussion.whole |= {turn.opinion.agent for turn in turns if turn.key is None}
         discussion.first = discussion.first or tuple(opinions)
         return opinions
 
+    def draw(self, footage: Footage, chance: random.Random) -> list[list[int]]:
+        """Line 11: random frames of each chunk."""
+        count = len(footage.times)
+        chunks: list[Sequence[int]]
+        if self.chunk_ends or count < 2 * self.chunks:  # else a chunk would have no frame
+            segments = sampling.equal_chunks(footage.duration, self.chunks)
+            chunks = [rows_within(footage, segment).tolist() for segment in segments]
+        else:
+            chunks = [*sampling.inner_chunks(count, self.chunks)]
+        return [sampling.draw(rows, self.frames_per_chunk, chance) for rows in chunks]
+
     def spread(self, footage: Footage, chance: random.Random) -> list[int]:
-        """Frames over the whole film, one from each of equal stretches."""
+        """Frames over the whole film."""
         frames = self.global_frames if self.perception else self.blank_frames
+        if self.whole_film == "random":
+            return sampling.draw(range(len(footage.times)), frames, chance)
         rows: list[int] = sampling.one_per_bin(len(footage.times), frames, chance).tolist()
         return rows
 
@@ -292,45 +327,54 @@ class LVAgent:
         return {agent.name for agent in agents} if short or not self.perception else set()
 
     def turn(
-        self,
-        discussion: Discussion,
-        drawn: Sequence[Sequence[int]],
-        seated: tuple[Agent, Sequence[int]],
+        self, discussion: Discussion, seated: tuple[Agent, Sequence[Sequence[int]], Sequence[int]]
     ) -> AgentTurn:
-        """Lines 3 to 14 for one agent, with its frames over the whole film."""
-        agent, spread = seated
-        key, rows = "", list(spread)  # 7
-        if agent.name not in discussion.whole:
-            key = self.key_information(discussion, agent)  # 3 to 10
-        if key:
-            rows = self.retrieve(discussion, key, drawn)  # 12, 13
+        """Lines 3 to 14 for one agent, with the frames drawn of each chunk and of the whole."""
+        agent, chunks, spread = seated
+        key = self.sought(discussion, agent)  # 3 to 6, 8 to 10
+        rows = spread if key is None else self.retrieve(discussion, key, chunks)  # 7, 12, 13
         look = look_at(discussion.footage, rows)
         return AgentTurn(look, key, self.act(discussion, look, agent, "lvagent/answer"))  # 14
 
-    def key_information(self, discussion: Discussion, agent: Agent) -> str:
-        """Stages 1 and 2: what to look for; empty if the agent must watch the whole film."""
+    def sought(self, discussion: Discussion, agent: Agent) -> str | None:
+        """Stages 1 and 2: what to look for; ``None`` if the agent must watch the whole film."""
+        if agent.name in discussion.whole:
+            return None
+        if discussion.history:
+            return self.new_key(discussion, agent)  # 10
         footage, question = discussion.footage, discussion.question
-        if discussion.history:  # 10
-            prompt = "lvagent/key_again"
-            slots: dict[str, Any] = {
-                "name": Plain(agent.name),
-                "question": question,
-                "length": length(footage),
-                "history": discussion.history,
-                "subtitles": self.subtitles(footage, discussion.turns[agent.name].look.rows),
-            }
-        else:  # 9
-            prompt = "lvagent/key"
-            chance = discussion.run.random("preview", footage.name, question.text, agent.name)
-            rows = sampling.draw(range(len(footage.times)), self.preview_frames, chance)  # 4
-            slots = {"question": question, **self.shown(footage, look_at(footage, rows))}
-            whole = WatchReply(whole_video=True)
-            if ask(agent.chat, "lvagent/gate", WatchReply, default=whole, **slots).whole_video:  # 5
-                return ""
-        default = KeyReply(key_information=question.text)
+        chance = discussion.run.random("preview", footage.name, question.text, agent.name)
+        rows = sampling.draw(range(len(footage.times)), self.preview_frames, chance)  # 4
+        preview = {"question": question, **self.shown(footage, look_at(footage, rows))}
+        default = WatchReply(whole_video=True)
+        if ask(agent.chat, "lvagent/gate", WatchReply, default=default, **preview).whole_video:  # 5
+            return None
+        key = self.key_information(agent, "lvagent/key", preview)  # 9
+        discussion.first_keys[agent.name] = key
+        return key
+
+    def new_key(self, discussion: Discussion, agent: Agent) -> str:
+        """Stage 2 in later rounds, eq. 4: from the history."""
+        footage, history = discussion.footage, discussion.history
+        if self.earlier_key and agent.name in discussion.first_keys:
+            earlier = phrase("lvagent", "earlier_key", key=discussion.first_keys[agent.name])
+            history = [*history, earlier]
+        slots = {
+            "name": Plain(agent.name),
+            "question": discussion.question,
+            "length": length(footage),
+            "history": history,
+            "subtitles": self.subtitles(footage, discussion.turns[agent.name].look.rows),
+        }
+        return self.key_information(agent, "lvagent/key_again", slots)
+
+    def key_information(self, agent: Agent, prompt: str, slots: Mapping[str, Any]) -> str:
+        """What to look for; the question, if the reply is unreadable or empty."""
+        asked: str = slots["question"].text
+        default = KeyReply(key_information=asked)
         max_words = self.key_words
         reply = ask(agent.chat, prompt, KeyReply, default=default, words=max_words, **slots)
-        return " ".join(reply.key_information.split()[:max_words]) or question.text
+        return " ".join(reply.key_information.split()[:max_words]) or asked
 
     def retrieve(
         self, discussion: Discussion, key: str, drawn: Sequence[Sequence[int]]
@@ -365,13 +409,16 @@ class LVAgent:
     def act(
         self, discussion: Discussion, look: Look, agent: Agent, prompt: str, **slots: Any
     ) -> Opinion:
-        """Line 14, eq. 6: the answer, then the reason in a second call from the same frames."""
-        question = discussion.question
-        view = self.shown(discussion.footage, look)
+        """Line 14, eq. 6: the answer, then the reason in a second call."""
+        footage, question = discussion.footage, discussion.question
+        view = self.shown(footage, look)
         guessed = guess(agent.chat, prompt, question, reasoned=False, **view, **slots)
         opinion = Opinion(agent.name, guessed.choice, text=guessed.text)
         if opinion.vote is None or not self.reasons:
             return opinion
+        if self.reason_frames == "whole_film":
+            rows = self.spread(footage, discussion.chance("reason", agent))
+            view = self.shown(footage, look_at(footage, rows))
         why = ask(
             agent.chat,
             "lvagent/reason",
@@ -383,16 +430,15 @@ class LVAgent:
         )
         return replace(opinion, reason=why.reason)
 
-    def reflect(
-        self, discussion: Discussion, opinions: Sequence[Opinion], number: int
-    ) -> list[Opinion]:
+    def reflect(self, discussion: Discussion, opinions: Sequence[Opinion]) -> list[Opinion]:
         """Lines 17 to 19: scores, who leaves, and what is remembered."""
         agents, question = discussion.agents, discussion.question
         if self.discussion == "dynamic":
             discussion.agents, judged = prune(agents, opinions, question)
         else:
             judged = judge_all(agents, opinions, question)
-        discussion.history += [phrase("lvagent", "round", number=number), *transcript(judged)]
+        heading = phrase("lvagent", "round", number=discussion.round)
+        discussion.history += [heading, *transcript(judged)]
         return judged
 
     def settle(self, discussion: Discussion, opinions: Sequence[Opinion]) -> Opinion | None:

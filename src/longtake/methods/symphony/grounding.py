@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from longtake._util.timecode import SHORT_CLOCK, clock, parse_time
@@ -104,14 +105,18 @@ class Grounding:
     # from the paper
     retrieved_clips: int = 15
     """Clips that ``retrieve`` returns."""
-    retrieved_seconds: float = 10.0
-    """Length of these clips."""
+    retrieved_seconds: float | None = 10.0
+    """Length of these clips; unset, as released: single moments of the grid."""
     scored_seconds: float = 60.0
     """Length of the clips that ``vlm_score`` shows."""
     scored_frames: int = 30
-    """Frames shown of each."""
+    """Frames shown of each, its first and its last among them."""
+    scored_every: float | None = None
+    """Show a frame every so many seconds instead, from the clip's start (as released)."""
     least_score: int = 2
     """Clips with a lower score, of 1 to 4, are not returned."""
+    by_time: bool = False
+    """Report scored clips in time order, as released, instead of the best first."""
 
     # ours, or from the released code
     max_scorings: int = 3
@@ -124,8 +129,15 @@ class Grounding:
     its reply."""
 
     def __post_init__(self) -> None:
-        lengths = {"retrieved_seconds": 1, "scored_seconds": 1}
+        lengths = {"retrieved_seconds": 1, "scored_seconds": 1, "scored_every": 0.1}
         check_least(self, "symphony.grounding", max_scorings=0, **lengths)
+
+    @property
+    def most_frames(self) -> int:
+        """The most frames shown of a scored clip."""
+        if self.scored_every is None:
+            return self.scored_frames
+        return math.ceil((self.scored_seconds + LEAST_REST) / self.scored_every)
 
     def calls(self, duration: float) -> int:
         """The calls of one scoring."""
@@ -168,7 +180,10 @@ class Grounding:
 
     def retrieved(self, footage: Footage, cue: str) -> list[GroundedClip]:
         """The clips whose mean embedding is closest to the cue, best first."""
-        clips = cut(footage.duration, self.retrieved_seconds)
+        if self.retrieved_seconds is None:
+            clips = [Segment(time, time) for time in footage.times.tolist()]
+        else:
+            clips = cut(footage.duration, self.retrieved_seconds)
         pictures, text = footage.embeddings(), footage.encode([cue])[0]
         # a clip is compared as a whole, since one frame may be blurred or turned away
         means = np.stack([pictures[rows_within(footage, clip)].mean(axis=0) for clip in clips])
@@ -187,8 +202,6 @@ class Grounding:
         """Every clip with a score of at least ``least_score``, best first; ties go by time."""
 
         def score(clip: Segment) -> GroundedClip | None:
-            rows = rows_within(footage, clip)
-            chosen = rows[sampling.uniform(len(rows), self.scored_frames)]
             reply = ask(
                 run["vlm"],
                 "symphony/score",
@@ -197,7 +210,7 @@ class Grounding:
                 question=question,
                 instruction=instruction,
                 clip=clip,
-                **shown_to(footage, look_at(footage, chosen.tolist())),
+                **shown_to(footage, look_at(footage, self.shown_rows(footage, clip).tolist())),
             )
             if reply is None:
                 note("clip_not_scored", start=clip.start, end=clip.end)
@@ -216,26 +229,43 @@ class Grounding:
         _record("vlm_score", {"scoring_instruction": instruction}, kept)
         return kept
 
+    def shown_rows(self, footage: Footage, clip: Segment) -> NDArray[np.int64]:
+        """The rows of the grid that are shown of a clip."""
+        rows = rows_within(footage, clip)
+        if self.scored_every is None:
+            return rows[sampling.uniform(len(rows), self.scored_frames)]
+        moments = np.arange(clip.start, clip.end, self.scored_every)
+        places = np.searchsorted(footage.times[rows], moments)
+        return rows[np.unique(places[places < len(rows)])]
+
     def tool_report(self, tool: str, claims: Sequence[GroundedClip], run: Run) -> tuple[str, ...]:
         """What a tool found, or that it found nothing."""
         if not claims:
             return (phrase("symphony", "nothing_grounded", tool=Plain(tool)),)
-        return self.report(phrase("symphony", "claims", tool=Plain(tool)), claims, run)
+        by_time = self.by_time and tool == "vlm_score"
+        heading = phrase("symphony", "claims_by_time" if by_time else "claims", tool=Plain(tool))
+        return self.report(heading, claims, run, by_time=by_time)
 
-    def report(self, heading: str, claims: Sequence[GroundedClip], run: Run) -> tuple[str, ...]:
-        """The claims as lines, best first, as many as fit into the share of the context."""
+    def report(
+        self, heading: str, claims: Sequence[GroundedClip], run: Run, *, by_time: bool = False
+    ) -> tuple[str, ...]:
+        """The claims as lines, as many of the best as fit into the share of the context."""
         context = run["planner"].card.context
         room = math.inf if context is None else self.report_share * context
-        lines = [heading]
-        for number, claim in enumerate(claims):
-            line = _line(claim)
-            room -= estimate(line)
+        kept: list[GroundedClip] = []
+        for claim in claims:
+            room -= estimate(_line(claim))
             # the best claim is reported even if it alone fills the room
-            if room < 0 and number > 0:
-                note("claims_left_out", kept=number, of=len(claims))
-                lines.append(phrase("symphony", "claims_left_out", number=len(claims) - number))
+            if room < 0 and kept:
                 break
-            lines.append(line)
+            kept.append(claim)
+        left_out = len(claims) - len(kept)
+        if by_time:
+            kept.sort(key=lambda claim: claim.segment)
+        lines = [heading, *map(_line, kept)]
+        if left_out:
+            note("claims_left_out", kept=len(kept), of=len(claims))
+            lines.append(phrase("symphony", "claims_left_out", number=left_out))
         return tuple(lines)
 
 
@@ -292,10 +322,12 @@ def _record(tool: str, arguments: dict[str, Any], claims: Sequence[GroundedClip]
     emit(ToolCalled(name=tool, arguments=arguments, result="\n".join(lines)))
 
 
+LEAST_REST = 0.5
+"""A rest under this many seconds joins the last clip: films end a frame or two after a second."""
+
+
 def cut(duration: float, seconds: float) -> list[Segment]:
-    """Cut the film into clips of equal length; a remainder under half a clip joins the last one."""
-    # rounded to whole clips: a clip of a few seconds would cost a call and show little
-    count = max(1, math.floor(duration / seconds + 0.5))
+    """Cut the film into clips of equal length; the last one is what remains."""
+    count = max(1, math.floor((duration - LEAST_REST) / seconds) + 1)
     starts = [number * seconds for number in range(count)]
-    ends = [min(start + seconds, duration) for start in starts[:-1]]
-    return [Segment(start, end) for start, end in zip(starts, [*ends, duration], strict=True)]
+    return [Segment(start, end) for start, end in zip(starts, [*starts[1:], duration], strict=True)]

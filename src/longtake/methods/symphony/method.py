@@ -56,6 +56,8 @@ from longtake.types import Answer, Evidence, Question
 
 NO_LIMIT = 50
 """Replaces limits that the paper does not give, since a run has to end."""
+NO_CUT = 1_000_000
+"""Tokens: more than the subtitles of any film."""
 CITED = 3
 """Maximum number of moments cited for an answer, and of quoted lines."""
 
@@ -84,6 +86,27 @@ class VerdictReply(BaseModel):
     )
 
 
+@dataclass
+class SearchState:
+    """The state of a search."""
+
+    footage: Footage
+    question: Question
+    run: Run
+    history: list[HistoryEntry] = field(default_factory=list)
+    reviews: int = 0
+    """Proposals that were reviewed."""
+    rejected: bool = False
+    """Whether one of them was not credible."""
+    answer: Answer = field(default_factory=lambda: Answer(status="abstained"))
+    """The latest proposal."""
+
+    def told(self) -> dict[str, Any]:
+        """Question, length and history, as slots of the prompts of those who never look."""
+        told = written(self.history)
+        return {"question": self.question, "length": length(self.footage), "history": told}
+
+
 @dataclass(frozen=True)
 class Symphony:
     """A planner sends agents to ground, look and listen; another reviews the answer."""
@@ -98,14 +121,37 @@ class Symphony:
             "max_steps": NO_LIMIT,
             "max_reflections": NO_LIMIT,
             "look_before_finish": False,
-            "subtitle_tokens": 1_000_000,
+            "subtitle_tokens": NO_CUT,
             "grounding": Grounding(max_scorings=NO_LIMIT, named_times=False, report_share=1.0),
-            "perception": Perception(max_tool_calls=NO_LIMIT),
+            "perception": Perception(max_tool_calls=NO_LIMIT, show_question=False),
         },
         "released": {
             "look_before_finish": False,
-            "grounding": Grounding(scored_seconds=30.0, scored_frames=15),
-            "perception": Perception(inspector_frames=70, cue_frames=20, summary_frames=30),
+            "unfinished": "no_answer",
+            "subtitle_tokens": NO_CUT,
+            "grounding": Grounding(
+                retrieved_seconds=None,
+                scored_seconds=30.0,
+                scored_frames=15,
+                scored_every=2.0,
+                by_time=True,
+                max_scorings=NO_LIMIT,
+                report_share=1.0,
+            ),
+            "perception": Perception(
+                max_tool_calls=6,
+                inspector_frames=70,
+                inspector_rate=1.0,
+                least_seconds=0,
+                most_seconds=None,
+                cue_frames=20,
+                cue_seconds=0,
+                cue_apart=None,
+                summary_frames=30,
+                summary_seconds=0,
+                summary_ends=False,
+                show_question=False,
+            ),
         },
         "small": {"max_steps": 6, "subtitle_tokens": 2000},
     }
@@ -118,7 +164,10 @@ class Symphony:
 
     # ours
     max_steps: int = 17
-    """Steps of the planner; on the last it can only finish."""
+    """Steps of the planner; on the last it can only finish (``unfinished``)."""
+    unfinished: Literal["answer", "no_answer"] = "answer"
+    """On the last step, and after an unreadable plan, the planner answers from the history; or, as
+    released, it plans on every step, and a search that ends without an accepted answer has none."""
     max_reflections: int = 1
     """Most reviews of a proposed answer; one proposed after that stands."""
     look_before_finish: bool = True
@@ -133,120 +182,97 @@ class Symphony:
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The loop above."""
-        history: list[HistoryEntry] = []  # 1
-        reviews, rejected = 0, False
+        search = SearchState(footage, question, run)  # 1
         for number in range(1, self.max_steps + 1):  # 2
             last = number == self.max_steps
             with step("plan", number=number):
-                plan = None if last else self.plan(footage, question, history, run)  # 3
+                plan = self.plan(search, last=last)  # 3
                 if plan is not None and plan.agent != FINISH:
-                    history.append(self.send(plan, footage, question, history, run))  # 4 to 6, 8
-                    continue
-                if plan is not None and self.look_before_finish and uninspected(history):
-                    history.append(look_first())
-                    continue
-                proposal = self.proposed(plan, footage, question, history, run)  # 7
-                answer = self.conclude(footage, question, history, proposal)
-                run.propose(answer)
-                if proposal.abstained or reviews >= self.max_reflections:
-                    why = "nothing to review" if proposal.abstained else "reviews are used up"
-                    note("not_reviewed", why=why)
-                    doubtful = last and rejected and not proposal.abstained
-                    return replace(answer, status="not_credible") if doubtful else answer
-                reviews += 1
-                verdict = self.reflect(footage, question, history, proposal, run)  # 9
-                if verdict.credible:
-                    return answer  # 10
-                rejected = True
-                if last:
-                    return replace(answer, status="not_credible")
-                history.append(rejection(question, proposal, verdict))  # 11
-        raise AssertionError("the last plan always ends the loop")
+                    search.history.append(self.send(plan, search))  # 4 to 6, 8
+                elif plan is not None and self.look_before_finish and uninspected(search.history):
+                    search.history.append(look_first())
+                elif plan is not None or self.unfinished == "answer":
+                    proposal = self.propose(plan, search)  # 7
+                    verdict = self.review(search, proposal, last=last)  # 9
+                    if verdict.credible:
+                        return search.answer  # 10
+                    search.history.append(rejection(question, proposal, verdict))  # 11
+        if self.unfinished == "no_answer":
+            return Answer(status="abstained")
+        return replace(search.answer, status="not_credible")
 
-    def plan(
-        self, footage: Footage, question: Question, history: Sequence[HistoryEntry], run: Run
-    ) -> PlanReply | None:
-        """What the planner wants next; ``None`` ends the search, if its reply is unreadable."""
-        return ask(
-            run["planner"],
-            "symphony/plan",
-            PlanReply,
-            default=None,
-            question=question,
-            length=length(footage),
-            history=written(history),
-        )
+    def plan(self, search: SearchState, *, last: bool) -> PlanReply | None:
+        """What the planner wants next; ``None`` on the last step, or if its reply is unreadable."""
+        if last and self.unfinished == "answer":
+            return None
+        planner = search.run["planner"]
+        return ask(planner, "symphony/plan", PlanReply, default=None, **search.told())
 
-    def send(
-        self,
-        plan: PlanReply,
-        footage: Footage,
-        question: Question,
-        history: Sequence[HistoryEntry],
-        run: Run,
-    ) -> HistoryEntry:
+    def send(self, plan: PlanReply, search: SearchState) -> HistoryEntry:
         """Let the chosen agent act; its report becomes an entry of the history."""
+        footage, question, run = search.footage, search.question, search.run
         instruct = plan.instruct or question.text
         if plan.agent == GROUNDING:
-            before = [entry.scored_for for entry in history if entry.scored_for]
+            before = [entry.scored_for for entry in search.history if entry.scored_for]
             return self.grounding.ground(footage, question, instruct, run, scored_for=before)
         if plan.agent == PERCEPTION:
             return self.perception.perceive(footage, question, instruct, run)
         return listen(footage, question, instruct, run, most_tokens=self.subtitle_tokens)
 
-    def proposed(
-        self,
-        plan: PlanReply | None,
-        footage: Footage,
-        question: Question,
-        history: Sequence[HistoryEntry],
-        run: Run,
-    ) -> Guess:
+    def propose(self, plan: PlanReply | None, search: SearchState) -> Guess:
+        """The planner's proposal, with its evidence."""
+        proposal = self.proposed(plan, search)
+        search.answer = self.conclude(search, proposal)
+        search.run.propose(search.answer)
+        return proposal
+
+    def proposed(self, plan: PlanReply | None, search: SearchState) -> Guess:
         """The plan's answer; without one, an answer from the history."""
+        question = search.question
         if plan is not None and question.options:
             letter = read_letter(plan.answer, question)
             if letter:
                 return Guess(letter, "", plan.reason)
         elif plan is not None and plan.answer.strip():
             return Guess(None, plan.answer.strip(), plan.reason)
-        return guess(
-            run["planner"],
-            "symphony/finish",
-            question,
-            length=length(footage),
-            history=written(history),
-        )
+        slots = search.told()
+        return guess(search.run["planner"], "symphony/finish", slots.pop("question"), **slots)
 
-    def reflect(
-        self,
-        footage: Footage,
-        question: Question,
-        history: Sequence[HistoryEntry],
-        proposal: Guess,
-        run: Run,
-    ) -> VerdictReply:
+    def review(self, search: SearchState, proposal: Guess, *, last: bool) -> VerdictReply:
+        """Whether a proposal stands: as reflection says, while reviews are left.
+
+        Later ones stand without a review, unless the steps run out after a rejection.
+        """
+        if not proposal.abstained and search.reviews < self.max_reflections:
+            search.reviews += 1
+            verdict = self.reflect(search, proposal)
+            search.rejected |= not verdict.credible
+            return verdict
+        why = "nothing to review" if proposal.abstained else "reviews are used up"
+        note("not_reviewed", why=why)
+        doubtful = last and search.rejected and self.unfinished == "answer"
+        return VerdictReply(credible=proposal.abstained or not doubtful, comment=None)
+
+    def reflect(self, search: SearchState, proposal: Guess) -> VerdictReply:
         """Whether search and answer are credible; an unreadable review accepts, with an event."""
-        answer = in_words(question, proposal.choice, proposal.text)
+        answer = in_words(search.question, proposal.choice, proposal.text)
         return ask(
-            run["reflector"],
+            search.run["reflector"],
             "symphony/reflect",
             VerdictReply,
             default=VerdictReply(credible=True, comment=None),
-            question=question,
-            length=length(footage),
-            history=written(history),
             proposed=phrase("symphony", "proposed", answer=answer),
+            **search.told(),
         )
 
-    def conclude(
-        self, footage: Footage, question: Question, history: Sequence[HistoryEntry], proposal: Guess
-    ) -> Answer:
+    def conclude(self, search: SearchState, proposal: Guess) -> Answer:
         """The answer with its evidence: moments that were looked at, and lines that were quoted."""
         if proposal.abstained:
             return proposal.as_answer()
+        footage, question = search.footage, search.question
         about = f"{question.text} {in_words(question, proposal.choice, proposal.text)}"
-        looked = sorted({row for entry in history for row in entry.looked})
-        quoted = list(dict.fromkeys(line for entry in history for line in entry.quoted))
+        looked = sorted({row for entry in search.history for row in entry.looked})
+        quoted = list(dict.fromkeys(line for entry in search.history for line in entry.quoted))
         evidence = [
             *moments(footage, looked, proposal.reason, about),
             *closest(footage, quoted, about),

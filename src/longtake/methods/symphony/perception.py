@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from longtake.agents.answer import length, shown_to
 from longtake.agents.run import Run
 from longtake.agents.team import fanout
-from longtake.agents.tools import Tool, ToolError, Written, at_least, read_stretch, tool, use_tools
+from longtake.agents.tools import (
+    Stretch,
+    Tool,
+    ToolError,
+    Written,
+    at_least,
+    read_stretch,
+    tool,
+    use_tools,
+)
 from longtake.algorithms import sampling
 from longtake.errors import check_least
 from longtake.footage.look import Look, look_at, look_closely, rows_within, together
@@ -63,22 +73,34 @@ class Perception:
     """Frames of ``global_summary``."""
     summary_seconds: float = 180.0
     """A summary takes the whole film, or a stretch longer than this."""
+    summary_ends: bool = True
+    """A summary shows the last moment of its stretch; off, as released: only the first."""
     inspector_frames: int = 40
     """Most frames of ``frame_inspector``."""
+    inspector_rate: float | None = None
+    """Frames a second of ``frame_inspector``, on the grid (as released); unset: as many as allowed,
+    also between the moments of the grid."""
     least_seconds: float = 10.0
     """A shorter stretch is widened to this."""
-    most_seconds: float = 60.0
-    """A longer stretch is cut to this."""
+    most_seconds: float | None = 60.0
+    """A longer stretch is cut to this; unset, as released: any length."""
     cue_frames: int = 10
     """Frames that a cue adds."""
     cue_seconds: float = 30.0
     """A cue adds frames to stretches longer than this."""
+    cue_apart: float | None = 0.25
+    """Frames that a cue adds are more than this many seconds from those shown; unset, as released:
+    they may be among them."""
     segment_frames: int = 40
     """Frames that the stretches of ``multi_segment`` share, in proportion to their length."""
+    show_question: bool = True
+    """Tell the agent and its tools the team's question (ours), besides the instruction."""
 
     def __post_init__(self) -> None:
-        lengths = {"summary_seconds": 1, "least_seconds": 1, "most_seconds": 1, "cue_seconds": 0}
-        check_least(self, "symphony.perception", cue_frames=0, **lengths)
+        lengths = dict.fromkeys(("summary_seconds", "least_seconds", "cue_seconds", "cue_apart"), 0)
+        check_least(
+            self, "symphony.perception", cue_frames=0, inspector_rate=0.1, most_seconds=1, **lengths
+        )
 
     @property
     def most_frames(self) -> int:
@@ -87,22 +109,27 @@ class Perception:
             self.summary_frames, self.inspector_frames + self.cue_frames, self.segment_frames
         )
 
+    def asked(self, question: Question, instruct: str) -> dict[str, Any]:
+        """What the agent and its tools are asked, as slots of their prompts."""
+        shown = {"question": question} if self.show_question else {}
+        return {**shown, "instruct": instruct}
+
     def perceive(
         self, footage: Footage, question: Question, instruct: str, run: Run
     ) -> HistoryEntry:
         """Use at most ``max_tool_calls`` tools, then report what was found."""
         tools = PerceptionTools(self, footage, question, instruct, run)
+        prompt = "symphony/perceive" if self.show_question else "symphony/perceive_alone"
         with step("visual_perception", instruct=instruct):
             reply = use_tools(
                 run["perceiver"],
-                "symphony/perceive",
+                prompt,
                 tools.tools,
                 FindingsReply,
                 turns=self.max_tool_calls,
                 default=None,
-                question=question,
-                instruct=instruct,
                 length=length(footage),
+                **self.asked(question, instruct),
             )
         if not tools.stretches:
             # whatever it reports, no picture was seen
@@ -152,9 +179,18 @@ class PerceptionTools:
         whole = read.segment.duration >= duration - 1.0
         if not whole and read.segment.duration <= self.settings.summary_seconds:
             raise ToolError(phrase("symphony", "too_short", clip=read.segment))
-        rows = rows_within(self.footage, read.segment)
-        chosen = rows[sampling.uniform(len(rows), self.settings.summary_frames)]
-        return self._look([read.segment], look_at(self.footage, chosen.tolist()), read.repaired)
+        shown = look_at(self.footage, self._overview(read.segment).tolist())
+        return self._look([read.segment], shown, read.repaired)
+
+    def _overview(self, segment: Segment) -> NDArray[np.int64]:
+        """The rows that a summary of the segment shows."""
+        frames, times = self.settings.summary_frames, self.footage.times
+        if self.settings.summary_ends:
+            rows = rows_within(self.footage, segment)
+            return rows[sampling.uniform(len(rows), frames)]
+        moments = np.linspace(segment.start, segment.end, frames, endpoint=False)
+        nearest = np.rint(np.interp(moments, times, np.arange(len(times))))
+        return np.unique(nearest.astype(np.int64))
 
     def frame_inspector(
         self,
@@ -165,22 +201,45 @@ class PerceptionTools:
         ] = "",
     ) -> str:
         """A close look at 10 to 60 seconds."""
-        settings = self.settings
-        max_seconds = Plain(f"{settings.most_seconds:g}")
         read = read_stretch(start, end, self.footage.duration)
-        # cutting a long stretch to its first minute would hide that the rest was not seen
-        if read.segment.duration > settings.summary_seconds:
-            problem = phrase("symphony", "too_long", clip=read.segment, seconds=max_seconds)
-            raise ToolError(problem)
-        segment = at_least(read.segment, settings.least_seconds, self.footage.duration)
-        done = [read.repaired] if read.repaired else []
-        if segment.duration > settings.most_seconds:
-            segment = Segment(segment.start, segment.start + settings.most_seconds)
-            done.append(phrase("symphony", "only_first", seconds=max_seconds))
-        shown = look_closely(self.footage, segment, settings.inspector_frames)
-        if segment.duration > settings.cue_seconds:
+        segment, repairs = self._inspected(read)
+        shown = self._closely(segment)
+        if segment.duration > self.settings.cue_seconds:
             shown = together(shown, self._cued(segment, shown, cue or self.instruct))
-        return self._look([segment], shown, "; ".join(done))
+        return self._look([segment], shown, "; ".join(repairs))
+
+    def _inspected(self, read: Stretch) -> tuple[Segment, list[str]]:
+        """The segment that is inspected for these times, and how it was repaired."""
+        settings, most = self.settings, self.settings.most_seconds
+        repairs = [read.repaired] if read.repaired else []
+        segment = at_least(read.segment, settings.least_seconds, self.footage.duration)
+        if most is None or segment.duration <= most:
+            return segment, repairs
+        # cutting a long stretch to its first minute would hide that the rest was not seen
+        if segment.duration > settings.summary_seconds:
+            problem = phrase("symphony", "too_long", clip=segment, seconds=Plain(f"{most:g}"))
+            raise ToolError(problem)
+        repairs.append(phrase("symphony", "only_first", seconds=Plain(f"{most:g}")))
+        return Segment(segment.start, segment.start + most), repairs
+
+    def _closely(self, segment: Segment) -> Look:
+        """The frames of a close look, without those of a cue."""
+        settings = self.settings
+        if settings.inspector_rate is None:
+            return look_closely(self.footage, segment, settings.inspector_frames)
+        rows = self._rows(segment)
+        count = round(settings.inspector_rate * segment.duration)
+        count = max(1, min(settings.inspector_frames, count))
+        evenly = np.linspace(rows[0], rows[-1], min(count, len(rows))).astype(np.int64)
+        return look_at(self.footage, evenly.tolist())
+
+    def _rows(self, segment: Segment) -> NDArray[np.int64]:
+        """The rows of a segment; with ``inspector_rate``, its last moment is one of them."""
+        if self.settings.inspector_rate is None:
+            return rows_within(self.footage, segment)
+        times = self.footage.times
+        inside = np.flatnonzero((times >= segment.start) & (times <= segment.end))
+        return inside if len(inside) else rows_within(self.footage, segment)
 
     def multi_segment(
         self, intervals: Annotated[list[Interval], "the parts to compare, 2 or more"]
@@ -214,14 +273,14 @@ class PerceptionTools:
         return [1 + count for count in more]
 
     def _cued(self, segment: Segment, shown: Look, cue: str) -> Look:
-        """Further moments of the segment: those closest to the cue that are not shown already."""
-        rows = rows_within(self.footage, segment)
-        times = [frame.time for frame in shown.frames]
-        times += [line.segment.start for line in shown.captions]
-        apart = np.abs(self.footage.times[rows][:, None] - np.array(times)).min(axis=1)
+        """The moments of the segment closest to the cue, apart from those that are shown."""
         # only moments of the grid have embeddings to compare with the cue
-        # a moment closer to a shown one adds nothing
-        free = rows[apart > 0.25]
+        free = self._rows(segment)
+        if self.settings.cue_apart is not None:
+            times = [frame.time for frame in shown.frames]
+            times += [line.segment.start for line in shown.captions]
+            apart = np.abs(self.footage.times[free][:, None] - np.array(times)).min(axis=1)
+            free = free[apart > self.settings.cue_apart]
         closeness = self.footage.embeddings()[free] @ self.footage.encode([cue])[0]
         best = np.argsort(-closeness, kind="stable")[: self.settings.cue_frames]
         return look_at(self.footage, np.sort(free[best]).tolist())
@@ -229,13 +288,14 @@ class PerceptionTools:
     def _look(self, segments: Sequence[Segment], shown: Look, repaired: str) -> str:
         """What the vision-language model sees there, and how the times were repaired."""
         where = ", ".join(words(segment) for segment in segments)
+        settings = self.settings
+        prompt = "symphony/look" if settings.show_question else "symphony/look_alone"
         reply = ask(
             self.run["vlm"],
-            "symphony/look",
+            prompt,
             ObservationReply,
             default=None,
-            question=self.question,
-            instruct=self.instruct,
+            **settings.asked(self.question, self.instruct),
             **shown_to(self.footage, shown),
         )
         self.rows.update(shown.rows)

@@ -101,7 +101,7 @@ class VideoAgent:
             "retrieval": "fused",
             "self_evaluation": False,
         },
-        "released": {"max_requests": None, "unseen_only": False},
+        "released": {"max_requests": None, "unseen_only": False, "invalid_request": "void_round"},
     }
 
     # from the paper
@@ -120,8 +120,12 @@ class VideoAgent:
     max_requests: int | None = 5
     """Most frames asked for in one round (ours); unset, as in the paper, there is no limit."""
     unseen_only: bool = True
-    """Retrieve unseen frames only, and one from the widest gap if no request can be met; off, as
-    released: a segment includes the seen frame after it, which may be chosen again."""
+    """Retrieve unseen frames only, one from the widest gap if no request can be met, and stop when
+    nothing is unseen; off, as released: a segment includes the seen frame after it, which may be
+    chosen again, and the next round answers from the same frames."""
+    invalid_request: Literal["drop", "void_round"] = "drop"
+    """A request for a segment that does not exist is dropped; or, as released, so are all requests
+    of its round, and the next answer is not graded."""
     caption_unit: Literal["frame", "clip"] = "frame"
     """Caption the frame alone, or with the frames around it, for models that take several."""
     clip_seconds: float = 2.0
@@ -139,6 +143,7 @@ class VideoAgent:
         with step("first look"):
             state = self.captions(footage, first, run)  # 1
         confidence: int | None = None
+        requests_void = False
         for t in range(1, self.max_rounds + 1):  # 2
             with step("look", round=t, frames=len(state)):
                 prediction = self.predict(footage, state, question, run)  # 3
@@ -146,14 +151,15 @@ class VideoAgent:
                 if t == self.max_rounds:
                     confidence = None
                     break
-                if self.self_evaluation:
+                if self.self_evaluation and not requests_void:
                     confidence = self.reflect(footage, state, question, prediction, run)  # 4
                     note("confidence", round=t, value=confidence)
                     if confidence >= self.confidence_threshold:  # 5
                         break  # 6
                 wishes = self.missing(footage, state, question, run)  # 8
-                frames = self.retrieve(footage, state, wishes)  # 9
-                if not frames:
+                requests_void = wishes is None or self.voids(wishes, len(state) - 1)
+                frames = [] if requests_void else self.retrieve(footage, state, wishes or ())  # 9
+                if not frames and self.unseen_only:
                     note("nothing_left_to_see", round=t)
                     break
                 state |= self.captions(footage, frames, run)  # 10
@@ -203,8 +209,12 @@ class VideoAgent:
 
     def missing(
         self, footage: Footage, state: State, question: Question, run: Run
-    ) -> list[Wish] | list[str]:
-        """The frames that the model asks for: in listed segments, or without selection anywhere."""
+    ) -> list[Wish] | list[str] | None:
+        """The frames that the model asks for: in listed segments, or without selection anywhere.
+
+        ``None`` if its reply is unreadable and that voids the round.
+        """
+        voids = self.invalid_request == "void_round"
         slots: dict[str, Any] = {
             "question": question,
             "seen": story(footage, state),
@@ -215,26 +225,36 @@ class VideoAgent:
                 run["llm"],
                 "videoagent/missing_anywhere",
                 DescriptionsReply,
-                default=DescriptionsReply(missing=[]),
+                default=None if voids else DescriptionsReply(missing=[]),
                 most=self._most(),
                 **slots,
             )
-            return anywhere.missing[: self.max_requests]
+            return None if anywhere is None else anywhere.missing[: self.max_requests]
         listed = []
         for number, (a, b) in enumerate(pairwise(sorted(state)), start=1):
-            if b - a > 1:  # some frame in it is unseen
+            if b - a > 1 or not self.unseen_only:  # some frame in it may be chosen
                 segment = Segment(float(footage.times[a]), float(footage.times[b]))
                 listed.append(f"{number}. {show(segment, 'segment')}")
         wishes = ask(
             run["llm"],
             "videoagent/missing",
             WishesReply,
-            default=WishesReply(missing=[]),
+            default=None if voids else WishesReply(missing=[]),
             segments=Plain("\n".join(listed)),
             most=self._most(len(listed)),
             **slots,
         )
-        return wishes.missing[: self.max_requests]
+        return None if wishes is None else wishes.missing[: self.max_requests]
+
+    def voids(self, wishes: Sequence[Wish | str], segments: int) -> bool:
+        """Whether one of the requests voids all of its round."""
+        if self.invalid_request == "drop":
+            return False
+        named = [wish.segment for wish in wishes if isinstance(wish, Wish)]
+        invalid = [segment for segment in named if not 1 <= segment <= segments]
+        if invalid:
+            note("requests_void", segments=invalid, why="no such segment")
+        return bool(invalid)
 
     def _most(self, segments: int | None = None) -> str:
         """How many pictures may be asked for, in words."""
