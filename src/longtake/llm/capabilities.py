@@ -66,9 +66,6 @@ VIDEO_PARTS: tuple[VideoPart, ...] = ("video_url", "input_video", "file")
 FILE = "capabilities.json"
 REMEMBERED = 24 * 3600.0
 """Seconds for which what a server refused is remembered: it may be replaced by another."""
-FAILED_WHOLE = 4
-"""Replies in a row that could only be read field by field, after which fields are asked for singly
-from the start."""
 
 
 @dataclass
@@ -87,8 +84,6 @@ class KnownCapabilities:
     """``False`` once pictures were refused."""
     letters: bool | None = None
     """Whether log-probabilities are offered."""
-    by_field: bool = False
-    """Whether fields are asked for one at a time from the start."""
     reading: float | None = None
     """Prompt tokens per second, as probed."""
     writing: float | None = None
@@ -111,7 +106,6 @@ class Capabilities:
     ) -> None:
         self.known = known or KnownCapabilities()
         self._save = save
-        self._failures = 0
         self._lock = threading.Lock()
 
     @property
@@ -181,13 +175,6 @@ class Capabilities:
                     return
                 self.known.verdicts.setdefault(rung, "refused")
 
-    def heard(self, *, whole: bool) -> None:
-        """Count a reply that was read as a whole, or only field by field."""
-        # counted in memory: a file that changes with every reply would be a burden
-        self._failures = 0 if whole else self._failures + 1
-        if self._failures >= FAILED_WHOLE:
-            self.learn(by_field=True)
-
     def forget(self) -> None:
         """Forget what the server refused, keeping what was measured of the model."""
         with self._lock:
@@ -224,7 +211,6 @@ def card_with(card: Card, capabilities: Capabilities) -> Card:
         small=why_small(with_context, reading=known.reading, enforced=enforced),
         vision=False if known.vision is False else card.vision,
         letters=known.letters is not False,
-        by_field=known.by_field,
     )
 
 

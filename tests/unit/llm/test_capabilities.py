@@ -15,13 +15,7 @@ from longtake.config import CacheSettings, Settings
 from longtake.config.entries import OpenAIEntry
 from longtake.llm import capabilities
 from longtake.llm.backends.openai import LOOPBACK_SECONDS, OpenAIChat
-from longtake.llm.capabilities import (
-    FAILED_WHOLE,
-    REMEMBERED,
-    Capabilities,
-    KnownCapabilities,
-    remembered,
-)
+from longtake.llm.capabilities import REMEMBERED, Capabilities, KnownCapabilities, remembered
 from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Options, Unavailable, say
 from longtake.llm.middleware import Retrying, with_capabilities
@@ -313,27 +307,6 @@ def test_a_slow_model_on_this_machine_is_not_abandoned(
     chat = ModelCatalog(Settings(models={"there": entry})).bare("there")
     assert isinstance(chat, OpenAIChat)
     assert chat._endpoint.timeout == seconds
-
-
-def test_a_model_that_never_manages_a_whole_form_is_asked_for_its_fields() -> None:
-    def act(request: Request) -> Send:
-        asked = request.body["messages"][-1]["content"]
-        if "Only one thing" not in asked and "letter only" not in asked:
-            return completion("Well, who knows.")
-        return completion("B" if "letter" in asked else "3")
-
-    learned = Capabilities(
-        KnownCapabilities(verdicts=dict.fromkeys(capabilities.LADDER[:4], "refused"))
-    )
-    with serve(act) as served:
-        for _ in range(FAILED_WHOLE):
-            said = ask(chat_at(served, learned), "baselines/blind", Said, **told())
-            assert (said.score, said.choice) == (3, "B")
-        before = len(served.requests)
-        said = ask(chat_at(served, learned), "baselines/blind", Said, **told())
-    assert (said.score, said.choice) == (3, "B")
-    assert len(served.requests) - before == 2, "one request per decisive field, none for the whole"
-    assert "Its fields" not in served.requests[-1].text
 
 
 def told() -> dict[str, Any]:

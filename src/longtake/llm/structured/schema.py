@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo, WithJsonSchema, create_model
+from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from longtake.llm.structured.letters import read_letter
 from longtake.types import Question
@@ -95,30 +95,6 @@ def in_words(schema: Mapping[str, Any]) -> str:
     return "\n".join(f'"{name}": {_said(schema, node)}' for name, node in fields.items())
 
 
-def field_in_words(schema: Mapping[str, Any], name: str) -> str | None:
-    """One field in words, where its value can be written without JSON."""
-    node = follow(schema, schema["properties"][name])
-    # lists and objects need brackets, so they are asked for as JSON
-    if node.get("type") == "array" or "properties" in node:
-        return None
-    return _said(schema, schema["properties"][name])
-
-
-def line_in_words(schema: Mapping[str, Any], name: str) -> str | None:
-    """One entry of a list field as a line of text, where it can be written so."""
-    node = follow(schema, schema["properties"][name])
-    if node.get("type") != "array":
-        return None
-    item = follow(schema, node.get("items", {}))
-    # the reader takes a marked line as one entry
-    if item.get("type") == "string":
-        return "- text"
-    kinds = {inner.get("type"): field for field, inner in item.get("properties", {}).items()}
-    if kinds.keys() == {"integer", "string"} and len(item["properties"]) == 2:
-        return f"{kinds['integer']} | {kinds['string']}"
-    return None
-
-
 def bounded_schema(schema: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
     """A schema under which a reply ends within ``max_tokens``: texts share two characters a token.
 
@@ -167,16 +143,6 @@ def decisive_fields(kind: type[BaseModel], question: Question | None = None) -> 
     ]
     # a type that only explains is decided by its explanation
     return [name for name in needed if name not in EXPLANATIONS] or needed
-
-
-@lru_cache(maxsize=256)
-def single_field_type(kind: type[BaseModel], name: str) -> type[BaseModel]:
-    """A type with one field of another type."""
-    field = kind.model_fields[name]
-    made: type[BaseModel] = create_model(
-        f"{kind.__name__}_{name}", __config__=kind.model_config, **{name: (field.annotation, field)}
-    )  # type: ignore[call-overload]
-    return made
 
 
 def follow(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Mapping[str, Any]:
