@@ -15,12 +15,11 @@ from longtake.config import CacheSettings, Settings
 from longtake.config.entries import OpenAIEntry
 from longtake.llm import capabilities
 from longtake.llm.backends.openai import LOOPBACK_SECONDS, OpenAIChat
-from longtake.llm.capabilities import REMEMBERED, Capabilities, KnownCapabilities, remembered
+from longtake.llm.capabilities import REMEMBERED, KnownCapabilities, remembered
 from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Options, Unavailable, say
 from longtake.llm.middleware import Retrying, with_capabilities
 from longtake.llm.probe import probe
-from longtake.llm.structured.ask import ask
 from longtake.llm.structured.schema import Letter, matches_schema, schema_for, strict_schema
 from longtake.types import Question
 

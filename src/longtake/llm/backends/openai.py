@@ -75,11 +75,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
         base_url = _base_url(model)
         key_env = entry.api_key_env or bound_key(base_url, model.models.entries.values())
         endpoint = Endpoint(
-            model.name,
-            base_url,
-            key_env=key_env,
-            timeout=_timeout(entry, base_url),
-            connections=entry.concurrency or self.at_once,
+            model.name, base_url, key_env=key_env, timeout=_timeout(entry, base_url)
         )
         card = model.card(model=entry.model or model.name, host=endpoint.host)
         capabilities = remembered(model.folder, f"{endpoint.url.geturl()}#{card.model}")
@@ -208,7 +204,7 @@ class OpenAIChat:
     def _post(self, body: dict[str, Any], request: _Request) -> tuple[Response, StreamedReply]:
         """The response, and what was streamed of it, if the body asks for that."""
         on_text = request.options.on_text or (lambda _: None)
-        hidden = partial(self._endpoint.hidden, goes_on=True)
+        hidden = partial(self._endpoint.redact, partial=True)
         streamed = StreamedReply(lambda text: on_text(hidden(text)))
         on_text("")  # an earlier try may have written something
         feed = streamed.feed if "stream" in body else None
@@ -254,7 +250,7 @@ class OpenAIChat:
             raise
         # the server can spread the key over parts that only join in the reply; before any of it is
         # quoted in an event
-        hidden = self._endpoint.hidden
+        hidden = self._endpoint.redact
         calls = [replace(call, arguments=hidden(call.arguments)) for call in reply.tool_calls]
         text, thinking = hidden(reply.text), hidden(reply.thinking)
         reply = replace(reply, text=text, thinking=thinking, tool_calls=tuple(calls))
