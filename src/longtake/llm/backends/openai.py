@@ -17,23 +17,14 @@ from longtake.config.entries import ModelEntry, OpenAIEntry
 from longtake.errors import ConfigError, ModelError
 from longtake.llm.backend import Backend, Opening
 from longtake.llm.budget import REAL, Clock, another_try
-from longtake.llm.capabilities import (
-    VIDEO_PARTS,
-    Capabilities,
-    Rung,
-    Verdict,
-    card_with,
-    remembered,
-)
+from longtake.llm.capabilities import Capabilities, card_with, remembered
 from longtake.llm.catalog import bound_key
 from longtake.llm.chat import Card, Chat, Message, Options, Reply, Unavailable, Unsupported, images
 from longtake.llm.http import Endpoint, Response, check_url, is_loopback, redacted
 from longtake.llm.openai_protocol import (
     LIKELY,
     StreamedReply,
-    declined,
     estimated_usage,
-    form_rung,
     is_loading,
     max_images,
     read_reply,
@@ -44,13 +35,7 @@ from longtake.llm.openai_protocol import (
     show_as,
     wire_body,
 )
-from longtake.llm.structured.fit import measure, thin, without_clips
-from longtake.llm.structured.schema import (
-    is_object,
-    matches_schema,
-    may_match_schema,
-    strict_schema,
-)
+from longtake.llm.structured.fit import thin, without_clips
 from longtake.tracing import events
 from longtake.types import Usage
 
@@ -131,8 +116,6 @@ class OpenAIChat:
         self._clock = clock
         self._counts = True
         self._discovered = False
-        # per chat, not remembered: a crash may have had another reason
-        self._doubted: set[Rung] = set()
 
     @property
     def card(self) -> Card:
@@ -146,17 +129,14 @@ class OpenAIChat:
             raise Unsupported(self._card.name, "tools")
         request = _Request(messages, options, began=self._clock.now())
         while True:
-            request.rung = form_rung(options, self.capabilities)
-            if request.suspect is not None:
-                request.rung = "plain"
-            request.messages = self._sendable(messages, request.max_images)
-            body = wire_body(self._card, request.messages, options, self.capabilities, request.rung)
+            request.messages = self._sendable(messages)
+            body = wire_body(self._card, request.messages, options, self.capabilities)
             response, streamed = self._post(body, request)
             if response.status < 300:
                 return self._reply(response, request, streamed)
-            another_way = self._mend(response, body, request)
-            if another_way:
-                another_try(another_way)
+            change = self._adapt(response, body, request)
+            if change:
+                another_try(change)
 
     def count(self, text: str) -> int | None:
         """Count tokens with the server's own tokenizer; llama.cpp and vLLM offer one."""
@@ -221,23 +201,22 @@ class OpenAIChat:
         seconds = self._clock.now() - request.began
         return estimated_usage(self._card, request.messages, text, seconds)
 
-    def _sendable(self, messages: Sequence[Message], max_fitting: int | None) -> Sequence[Message]:
-        """The messages with as many pictures as the server takes and as are likely to fit."""
+    def _sendable(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """The messages with as many pictures as the server takes."""
         if show_as(self._card, self.capabilities) == "pictures":
             messages = without_clips(messages)
         # known before sending, so a limit costs one refused request in all
         number = len(images(messages))
         if number and self.capabilities.known.vision is False:
             raise ModelError(self._card.name, "refused", "the model takes no pictures")
-        limits = (number, max_fitting, self.capabilities.known.images)
-        limit = min(limit for limit in limits if limit is not None)
-        if number <= limit:
+        limit = self.capabilities.known.images
+        if limit is None or number <= limit:
             return messages
         events.note("pictures_left_out", model=self._card.name, shown=limit, wanted=number)
         return thin(messages, limit)
 
     def _reply(self, response: Response, request: _Request, streamed: StreamedReply) -> Reply:
-        """The reply in a response; how well it keeps to the form is remembered."""
+        """The reply in a response."""
         seconds = self._clock.now() - request.began
         options = request.options
         try:
@@ -254,23 +233,6 @@ class OpenAIChat:
         calls = [replace(call, arguments=hidden(call.arguments)) for call in reply.tool_calls]
         text, thinking = hidden(reply.text), hidden(reply.thinking)
         reply = replace(reply, text=text, thinking=thinking, tool_calls=tuple(calls))
-        # the form was asked for without the way that failed twice, and that worked
-        if request.suspect is not None:
-            why = "the server fails with it and works without"
-            self.capabilities.judge(self._card.name, request.suspect, "refused", why)
-        verdict: Verdict | None = None
-        if request.rung == "tool" and options.schema is not None and reply.tool_calls:
-            # the call only carries the reply
-            reply = replace(reply, text=reply.tool_calls[0].arguments, tool_calls=())
-            verdict = "enforced" if is_object(reply.text) else "accepted, not enforced"
-        elif options.schema is not None and not declined(data):
-            if not _keeps(reply, request):
-                verdict = "accepted, not enforced"
-            # a reply that was cut off shows only that it is not enforced
-            elif reply.finish != "length":
-                verdict = "enforced"
-        if verdict is not None:
-            self.capabilities.judge(self._card.name, request.rung, verdict, reply.text)
         if options.letters:
             self._judge_letters(reply)
         return reply
@@ -282,46 +244,33 @@ class OpenAIChat:
             events.note("letters_not_offered", model=self._card.name, odds=dict(reply.odds))
         self.capabilities.learn(letters=offered)
 
-    def _mend(self, response: Response, body: dict[str, Any], request: _Request) -> str:
-        """Change how the request is put and say how; or raise. Empty: only time had to pass."""
+    def _adapt(self, response: Response, body: dict[str, Any], request: _Request) -> str:
+        """Adapt the request to a refusal; return the change. Empty: only time had to pass."""
         status, text, name = response.status, response.text, self._card.name
         if is_loading(status, text):
             self._wait_for_loading(response, request)
             return ""
         failure = self._endpoint.failure(response)
-        is_too_long = failure.problem == "context"
-        shown, part = len(images(request.messages)), show_as(self._card, self.capabilities)
-        sent_video = part in VIDEO_PARTS and shown > 1
-        if sent_video and not is_too_long and refuses_video(status, text):
-            self.capabilities.refuse(name, part, text)
-            return "the server takes no such video"
-        if shown and self._mend_pictures(response, shown):
-            return "the server takes fewer pictures"
-        if is_too_long and self._can_show_fewer(request):
-            return "the pictures do not fit"
         # a prompt that is too long stays so, whatever else the complaint names
-        feature = None if is_too_long else refused_feature(status, text, body)
-        if feature == "schema" and request.rung != "plain":
-            self.capabilities.judge(name, request.rung, "refused", text)
-        elif feature is not None and not self.capabilities.has_refused(feature):
-            self.capabilities.refuse(name, feature, text)
-            if feature == "tools":
-                raise Unsupported(name, "tools")
-        elif not self._is_worth_doubting(status, request):
+        if failure.problem == "context":
             raise failure
-        return f"the server refuses {feature or 'the request'}"
+        shown = len(images(request.messages))
+        is_video = show_as(self._card, self.capabilities) == self.capabilities.video_part
+        if is_video and shown > 1 and refuses_video(status, text):
+            feature: str | None = "video"
+        elif shown and self._fewer_pictures(response, shown):
+            return "the server takes fewer pictures"
+        else:
+            feature = refused_feature(status, text, body)
+        if feature is None or self.capabilities.has_refused(feature):
+            raise failure
+        self.capabilities.refuse(name, feature, text)
+        if feature == "tools":
+            raise Unsupported(name, "tools")
+        return f"the server refuses {feature}"
 
-    def _can_show_fewer(self, request: _Request) -> bool:
-        """Whether a prompt whose text alone would fit shows pictures that can be left out."""
-        context, number = self.card.context, len(images(request.messages))
-        if context is None or number < 2:
-            return False
-        # servers differ in how many tokens a picture takes, so the number is found by trying
-        request.max_images = number * 3 // 4
-        return measure(self, thin(request.messages, 0)) < context
-
-    def _mend_pictures(self, response: Response, shown: int) -> bool:
-        """Whether fewer pictures may help; a model that cannot see raises."""
+    def _fewer_pictures(self, response: Response, shown: int) -> bool:
+        """Whether the server states how many pictures it takes; a model that cannot see raises."""
         status, text = response.status, response.text
         limit = max_images(text) if status < 500 else None
         if limit is not None and 0 < limit < shown:
@@ -333,25 +282,6 @@ class OpenAIChat:
             raise ModelError(
                 self._card.name, "refused", f"the model takes no pictures ({complaint})"
             )
-        return False
-
-    def _is_worth_doubting(self, status: int, request: _Request) -> bool:
-        """Whether an error that names nothing may be about the form that was asked for.
-
-        Some servers crash on what they do not know. The request is sent once more, then without the
-        form; if that works, the form is to blame. This is tried once for each rung.
-        """
-        rung, verdicts = request.rung, self.capabilities.known.verdicts
-        untried = request.options.schema is not None and rung not in verdicts
-        if status != 500 or not untried or rung == "plain":
-            return False
-        if rung not in self._doubted:
-            self._doubted.add(rung)
-            request.repeated = True
-            return True
-        if request.repeated:
-            request.repeated, request.suspect = False, rung
-            return True
         return False
 
     def _wait_for_loading(self, response: Response, request: _Request) -> None:
@@ -372,29 +302,9 @@ class OpenAIChat:
 
 @dataclass
 class _Request:
-    """One request, while it is put in ways that the server may accept."""
+    """One request, while it is adapted to what the server accepts."""
 
     messages: Sequence[Message]
     options: Options
     began: float
-    rung: Rung = "plain"
-    suspect: Rung | None = None
-    """A rung that failed twice without a reason; the request is then sent without a form."""
-    repeated: bool = False
     waiting: bool = False
-    max_images: int | None = None
-    """The pictures that may fit, once more of them did not."""
-
-
-def _keeps(reply: Reply, request: _Request) -> bool:
-    """Whether a reply keeps to what its rung promises."""
-    if not reply.text.strip() or request.rung == "plain":
-        return True  # says nothing about the server
-    if request.rung == "tool":
-        return reply.finish == "length"  # a forced call that did not come
-    if reply.finish == "length":
-        promised = {} if request.rung == "json_object" else request.options.schema or {}
-        return may_match_schema(reply.text, promised)
-    if request.rung == "json_object":
-        return is_object(reply.text)
-    return matches_schema(reply.text, strict_schema(request.options.schema or {}))

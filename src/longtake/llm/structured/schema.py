@@ -7,8 +7,6 @@ multiple-choice question; for an open-ended question it is ``None`` and is not a
 from __future__ import annotations
 
 import copy
-import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, TypeAlias
@@ -221,45 +219,7 @@ def _objects(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 BOUNDS = frozenset(
     {"maxLength", "minLength", "pattern", "minimum", "maximum", "minItems", "maxItems"}
 )
-"""Keywords that some strict servers refuse; without them a schema still has its shape."""
-_FIRST_KEY = re.compile(r'\{\s*"([^"\\]*)"\s*:')
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-    "array": (list,),
-    "object": (dict,),
-}
-
-
-def matches_schema(text: str, schema: Mapping[str, Any]) -> bool:
-    """Whether a text is JSON of this shape; bounds on texts and numbers are not checked.
-
-    A server that enforces a schema never sends anything else, so one reply that does not keep to it
-    shows that the schema is not enforced.
-    """
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return _fits(value, schema, schema)
-
-
-def is_object(text: str) -> bool:
-    """Whether a text is one JSON object, as JSON mode promises."""
-    return matches_schema(text, {"type": "object"})
-
-
-def may_match_schema(text: str, schema: Mapping[str, Any]) -> bool:
-    """Whether a text that was cut off may have been the beginning of JSON of this shape."""
-    start = text.lstrip()
-    # prose first: JSON would not have followed
-    if start and not start.startswith("{"):
-        return False
-    key = _FIRST_KEY.match(start)
-    return key is None or key.group(1) in schema.get("properties", {key.group(1): None})
+"""Keywords that strict servers of vendors refuse; without them a schema still has its shape."""
 
 
 def strict_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str, Any]:
@@ -289,27 +249,3 @@ def _strict(node: Any, bounds: bool) -> Any:
         made["required"] = list(made["properties"])
         made["additionalProperties"] = False
     return made
-
-
-def _fits(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
-    node = follow(schema, node)
-    if "anyOf" in node:
-        return any(_fits(value, each, schema) for each in node["anyOf"])
-    if "enum" in node:
-        return value in node["enum"]
-    if "const" in node:
-        return bool(value == node["const"])
-    kinds = _TYPES.get(str(node.get("type")), (object,))
-    # True is an int to Python, and is no number
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        return kinds == (object,)
-    if isinstance(value, list):
-        return all(_fits(each, node.get("items", {}), schema) for each in value)
-    if not isinstance(value, dict):
-        return True
-    fields = node.get("properties", {})
-    if any(name not in value for name in node.get("required", ())):
-        return False
-    if node.get("additionalProperties") is False and value.keys() - fields.keys():
-        return False
-    return all(_fits(each, fields[name], schema) for name, each in value.items() if name in fields)
