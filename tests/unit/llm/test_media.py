@@ -300,7 +300,7 @@ def test_tools_that_are_offered_are_reserved_for() -> None:
     messages = [say("user", "Look.")]
     ledger = Ledger(BudgetSettings(tokens=1000))
     held = [
-        ledger.hold(Card("m"), messages, Options(max_tokens=10, tools=tools))[0].tokens
+        ledger.reserve(Card("m"), messages, Options(max_tokens=10, tools=tools))[0].tokens
         for tools in ((), (tool,))
     ]
     assert held[1] - held[0] > 20

@@ -15,7 +15,7 @@ from typing import Any
 
 from longtake.config.entries import ModelEntry, OpenAIEntry
 from longtake.errors import ConfigError, ModelError
-from longtake.llm.backend import Backend, Opening
+from longtake.llm.backend import Backend, ModelRequest
 from longtake.llm.budget import REAL, Clock, another_try
 from longtake.llm.capabilities import Capabilities, card_with, remembered
 from longtake.llm.catalog import bound_key
@@ -49,11 +49,11 @@ class OpenAIBackend(Backend[OpenAIEntry]):
     name = "openai"
     settings = OpenAIEntry
 
-    def host(self, model: Opening[OpenAIEntry]) -> str:
+    def host(self, model: ModelRequest[OpenAIEntry]) -> str:
         """The server's host."""
         return check_url(model.name, _base_url(model), keyed=False).hostname or ""
 
-    def open(self, model: Opening[OpenAIEntry]) -> Chat:
+    def open(self, model: ModelRequest[OpenAIEntry]) -> Chat:
         """The model, with the key that is bound to its server."""
         entry = model.entry
         self.check(model)
@@ -67,7 +67,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
         capabilities.presume(images=entry.images, form=entry.form, video=entry.video)
         return OpenAIChat(card, endpoint, capabilities)
 
-    def check(self, model: Opening[OpenAIEntry]) -> None:
+    def check(self, model: ModelRequest[OpenAIEntry]) -> None:
         """Reject an entry whose key is not there."""
         key_env = model.entry.api_key_env
         # a key that is only bound may be missing: many local servers need none
@@ -76,11 +76,11 @@ class OpenAIBackend(Backend[OpenAIEntry]):
                 f"{model.name}: the environment variable {key_env} holds no key", key=key_env
             )
 
-    def endpoint(self, model: Opening[OpenAIEntry]) -> str:
+    def endpoint(self, model: ModelRequest[OpenAIEntry]) -> str:
         """Models of one server share its limit."""
         return model.entry.base_url
 
-    def state(self, model: Opening[OpenAIEntry]) -> str:
+    def state(self, model: ModelRequest[OpenAIEntry]) -> str:
         """Where the key comes from."""
         return f"key from ${model.entry.api_key_env}" if model.entry.api_key_env else ""
 
@@ -92,7 +92,7 @@ def _timeout(entry: OpenAIEntry, base_url: str) -> float:
     return LOOPBACK_SECONDS if here and entry.timeout == usual else entry.timeout
 
 
-def _base_url(model: Opening[OpenAIEntry]) -> str:
+def _base_url(model: ModelRequest[OpenAIEntry]) -> str:
     key = f"models.{model.name}.base_url"
     if not model.entry.base_url:
         raise ConfigError(f"{key} is not set", key=key)

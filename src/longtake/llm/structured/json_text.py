@@ -120,10 +120,14 @@ def _mended(text: str, start: int) -> Found:
 def _marked(text: str) -> str:
     """A text with the mark at its end, where it becomes a part of what was cut off."""
     in_list = text.rfind("[") > max(text.rfind("{"), text.rfind("]"))
+    if text.rstrip().endswith("{"):
+        return f'{text}"{_END}": {_END}'
     if not in_list and _KEY_WITHOUT_COLON.search(text):
         return f"{text}: {_END}"
     if not in_list and _CUT_KEY.search(text):
         return f'{text}{_END}": {_END}'
+    if text.rstrip().endswith("}") and text.count("[") > text.count("]"):
+        return f"{text}, {_END}"
     return f"{text} {_END}" if text.rstrip().endswith(",") else text + _END
 
 

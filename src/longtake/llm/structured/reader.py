@@ -233,17 +233,19 @@ class _Reader:
         name = self.needed[0]
         if text.startswith("{") or (text.startswith("[") and not is_letter(self.sole)):
             return None
-        labels = [self.names.get(fold(label)) for label in _LABEL.findall(text)]
-        letter = is_letter(self.sole) and self.question is not None
-        # other fields before the one that decides: with JSON asked for, a text in no known layout
-        if set(labels) - {None, name} and (self.cut or not letter):
-            return None
-        if is_letter(self.sole) and self.question is not None:
+        is_letter_asked = is_letter(self.sole) and self.question is not None
+        labels = [(self.names.get(fold(one[1])), one) for one in _LABEL.finditer(text)]
+        own = [label for field, label in labels if field == name]
+        # lines for several fields were not asked for; of a letter, the line is clear
+        if {field for field, _ in labels} - {None, name}:
+            if not is_letter_asked or self.cut or len(own) != 1:
+                return None
+            text = text[own[0].start() :]
+        if is_letter_asked and self.question is not None:
             read = read_letter(text, self.question, cut=self.cut)
             return {name: read or text} if read or not self.cut else None
-        label = _LABEL.match(text)
-        if label and labels[0] == name:
-            text = text[label.end() :].strip(" \t\r\n*_`")
+        if own and not own[0].start():
+            text = text[own[0].end() :].strip(" \t\r\n*_`")
         if self.sole.get("type") == "string" and "enum" not in self.sole:
             return {name: text}
         # a number or a list may have gone on
