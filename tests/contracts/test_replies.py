@@ -99,7 +99,9 @@ NO_LETTER = [
     '"reason": "it barks", "choice": "B"}', '"reason": "it barks", "choice": "B"', '{"choice": 2}',
     '{"choice": "A" or "B"}',
     # other layouts
-    "Reason: someone shouts that the answer is A\nChoice: Option", "<answer>B</answer>", "<reason>so</reason>\n<choice>B</choice>",
+    "Reason: someone shouts that the answer is A\nChoice: Option",
+    "Sure! Reason: someone shouts that the answer is A\nChoice: c Let me know.",
+    "<answer>B</answer>", "<reason>so</reason>\n<choice>B</choice>",
     "<reason>the answer is A</reason>\n<choice>B</choice>",
     "| reason | choice |\n|---|---|\n| so | B |", "| reason | so |\n| choice | B |",
     '| reason | the screen shows {"choice": "A"} |\n| choice | B |',

@@ -190,12 +190,16 @@ class _Reader:
 
     def _given_in(self, text: str, marks: str) -> bool:
         """Whether a text gives a field of ours by name, followed by one of these marks."""
-        names = {*self.names, *REASON_NAMES}  # models give a reason also where none was asked for
         for words, mark in _NAME_BEFORE.findall(text):
             last = words.split()[-2:]
-            if mark in marks and {fold(last[-1]), fold("".join(last))} & names:
+            if mark in marks and (self._field(last[-1]) or self._field("".join(last))):
                 return True
         return False
+
+    def _field(self, key: str) -> str | None:
+        """The field that a key stands for; models give a reason also where none was asked for."""
+        folded = fold(key)
+        return self.names.get(folded) or ("reason" if folded in REASON_NAMES else None)
 
     def _named_in(self, value: Mapping[str, Any]) -> bool:
         return any(fold(str(key)) in self.names for key in value)
@@ -233,17 +237,19 @@ class _Reader:
         name = self.needed[0]
         if text.startswith("{") or (text.startswith("[") and not is_letter(self.sole)):
             return None
-        is_letter_asked = is_letter(self.sole) and self.question is not None
-        labels = [(self.names.get(fold(one[1])), one) for one in _LABEL.finditer(text)]
+        labels = [(self._field(one[1]), one) for one in _LABEL.finditer(text)]
         own = [label for field, label in labels if field == name]
-        # lines for several fields were not asked for; of a letter, the line is clear
-        if {field for field, _ in labels} - {None, name}:
-            if not is_letter_asked or self.cut or len(own) != 1:
+        is_several = bool({field for field, _ in labels} - {None, name})
+        if is_letter(self.sole) and self.question is not None:
+            if self.cut and is_several:
                 return None
-            text = text[own[0].start() :]
-        if is_letter_asked and self.question is not None:
             read = read_letter(text, self.question, cut=self.cut)
+            if own and read_letter(text[own[-1].start() :], self.question, cut=self.cut) != read:
+                return None
             return {name: read or text} if read or not self.cut else None
+        # lines for several fields were not asked for
+        if is_several:
+            return None
         if own and not own[0].start():
             text = text[own[0].end() :].strip(" \t\r\n*_`")
         if self.sole.get("type") == "string" and "enum" not in self.sole:
