@@ -35,7 +35,7 @@ from longtake.llm.openai_protocol import (
     show_as,
     wire_body,
 )
-from longtake.llm.structured.fit import thin, without_clips
+from longtake.llm.structured.fit import measure, thin, without_clips
 from longtake.tracing import events
 from longtake.types import Usage
 
@@ -129,7 +129,7 @@ class OpenAIChat:
             raise Unsupported(self._card.name, "tools")
         request = _Request(messages, options, began=self._clock.now())
         while True:
-            request.messages = self._sendable(messages)
+            request.messages = self._sendable(messages, request.max_images)
             body = wire_body(self._card, request.messages, options, self.capabilities)
             response, streamed = self._post(body, request)
             if response.status < 300:
@@ -201,16 +201,17 @@ class OpenAIChat:
         seconds = self._clock.now() - request.began
         return estimated_usage(self._card, request.messages, text, seconds)
 
-    def _sendable(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """The messages with as many pictures as the server takes."""
+    def _sendable(self, messages: Sequence[Message], max_fitting: int | None) -> Sequence[Message]:
+        """The messages with as many pictures as the server takes and as are likely to fit."""
         if show_as(self._card, self.capabilities) == "pictures":
             messages = without_clips(messages)
         # known before sending, so a limit costs one refused request in all
         number = len(images(messages))
         if number and self.capabilities.known.vision is False:
             raise ModelError(self._card.name, "refused", "the model takes no pictures")
-        limit = self.capabilities.known.images
-        if limit is None or number <= limit:
+        limits = (number, max_fitting, self.capabilities.known.images)
+        limit = min(limit for limit in limits if limit is not None)
+        if number <= limit:
             return messages
         events.note("pictures_left_out", model=self._card.name, shown=limit, wanted=number)
         return thin(messages, limit)
@@ -251,9 +252,11 @@ class OpenAIChat:
             self._wait_for_loading(response, request)
             return ""
         failure = self._endpoint.failure(response)
-        # a prompt that is too long stays so, whatever else the complaint names
         if failure.problem == "context":
-            raise failure
+            # a prompt that is too long stays so, whatever else the complaint names
+            if not self._can_show_fewer(request):
+                raise failure
+            return "the pictures do not fit"
         shown = len(images(request.messages))
         is_video = show_as(self._card, self.capabilities) == self.capabilities.video_part
         if is_video and shown > 1 and refuses_video(status, text):
@@ -268,6 +271,15 @@ class OpenAIChat:
         if feature == "tools":
             raise Unsupported(name, "tools")
         return f"the server refuses {feature}"
+
+    def _can_show_fewer(self, request: _Request) -> bool:
+        """Whether a prompt whose text alone would fit shows pictures that can be left out."""
+        context, number = self.card.context, len(images(request.messages))
+        if context is None or number < 2:
+            return False
+        # servers differ in how many tokens a picture takes, so the number is found by trying
+        request.max_images = number * 3 // 4
+        return measure(self, thin(request.messages, 0)) < context
 
     def _fewer_pictures(self, response: Response, shown: int) -> bool:
         """Whether the server states how many pictures it takes; a model that cannot see raises."""
@@ -308,3 +320,5 @@ class _Request:
     options: Options
     began: float
     waiting: bool = False
+    max_images: int | None = None
+    """The pictures that may fit, once more of them did not."""
