@@ -49,7 +49,7 @@ from transformers import (
 
 from longtake.config import BudgetSettings, MediaSettings, PerceptionSettings, Settings
 from longtake.config.entries import OpenAIEntry
-from longtake.llm.budget import Hold, Ledger
+from longtake.llm.budget import Ledger, Reservation
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.estimate import estimate, total
 from longtake.runner.films import open_film
@@ -381,7 +381,7 @@ def record_calls() -> list[tuple[int, Usage]]:
         reserved[id(found)] = found.tokens - options.max_tokens
         return found, options
 
-    def booked(ledger: Ledger, found: Hold, used: Usage) -> None:
+    def booked(ledger: Ledger, found: Reservation, used: Usage) -> None:
         calls.append((reserved.pop(id(found)), used))
         book(ledger, found, used)
 

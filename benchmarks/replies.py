@@ -7,7 +7,7 @@
 With a MODEL (``local/smollm2-135m``, ``http://127.0.0.1:9001/v1#name``), every step of every method
 runs on real captions, half of them of NExT-QA and half of EgoSchema, behind a proxy that takes away
 whatever holds the model to a form. The share of questions that were read is printed per step and
-rung: the first reply, the second, field by field, not at all. ``--enforced`` leaves the proxy out.
+rung: the first reply, the second, not at all. ``--enforced`` leaves the proxy out.
 Every fifth question is asked without its options, so that open-ended steps run too.
 
 ``--fuzz`` writes known answers as models write them (well, broken, wrapped, cut off, contradicting
@@ -255,7 +255,7 @@ def _show_steps(ladder: Ladder) -> None:
 
 def _typed_steps() -> list[str]:
     """The prompts that ask for a reply, as far as their names tell."""
-    apart: tuple[str, ...] = ("shared/form", "shared/material", "shared/one_", "shared/reask")
+    apart: tuple[str, ...] = ("shared/form", "shared/material", "shared/one_letter", "shared/reask")
     apart += ("shared/tools", "shared/answer_now", "shared/reconsider", "shared/probe")
     return [
         name

@@ -10,9 +10,9 @@ from longtake.llm.chat import Card, Reply, say
 from longtake.llm.http import Response
 from longtake.llm.openai_protocol import read_reply
 from longtake.llm.structured.ask import ReplyForm
-from longtake.llm.structured.reader import UnreadableReply, parse_reply, read_known_fields
+from longtake.llm.structured.json_text import NotJson, parse, values
+from longtake.llm.structured.reader import UnreadableReply, parse_reply
 from longtake.llm.structured.schema import Brief, Letter
-from longtake.llm.structured.tolerant_json import NotJson, lists, objects, parse
 from longtake.types import Question
 
 QUESTION = Question("Which?", ("red", "green", "blue"))
@@ -44,7 +44,6 @@ def reply(folder: Path) -> object:
     text = _text(folder / "reply.txt")
     form = ReplyForm.of(Vote, {"question": QUESTION})
     try:
-        read_known_fields(text, Vote, QUESTION)
         parse_reply(text, Vote, QUESTION)
         return form.read(Reply(text))
     except UnreadableReply:
@@ -54,11 +53,11 @@ def reply(folder: Path) -> object:
 def loose(folder: Path) -> object:
     """Every object and list in a text, and the text itself."""
     text = _text(folder / "loose.txt")
-    values: list[object] = []
-    for reader in (objects, lists, parse):
+    read: list[object] = []
+    for reader in (values, lambda text: values(text, "["), parse):
         with suppress(NotJson):
-            values.append(reader(text))
-    return values
+            read.append(reader(text))
+    return read
 
 
 def body(folder: Path) -> object:

@@ -1,4 +1,4 @@
-"""The bodies of requests as longtake sends them: every way of asking for every form."""
+"""The bodies of requests as longtake sends them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from longtake.agents.answer import ReasonedChoice
-from longtake.llm.capabilities import LADDER, Capabilities
+from longtake.llm.capabilities import Capabilities
 from longtake.llm.chat import Card, Image, Message, Options, Text, ToolCall, ToolSpec, say
 from longtake.llm.openai_protocol import wire_body
 from longtake.llm.structured.schema import schema_for
@@ -49,16 +49,12 @@ def bodies(model: str = "m") -> Iterator[tuple[str, dict[str, Any]]]:
     card, capabilities = Card(model, show="video"), Capabilities()
     kinds = (ReasonedChoice, WishesReply, PlanReply, Nested)
     for name, messages in conversations().items():
-        yield (
-            name,
-            wire_body(card, messages, Options(seed=1, stop=("END",)), capabilities, "plain"),
-        )
+        yield name, wire_body(card, messages, Options(seed=1, stop=("END",)), capabilities)
         letters = Options(max_tokens=1, letters=("A", "B"))
-        yield f"{name}, letters", wire_body(card, messages, letters, capabilities, "plain")
+        yield f"{name}, letters", wire_body(card, messages, letters, capabilities)
         tools = Options(tools=(LOOK,))
-        yield f"{name}, tools", wire_body(card, messages, tools, capabilities, "plain")
-        for rung in LADDER:
-            for kind in kinds:
-                typed = Options(schema=schema_for(kind, QUESTION))
-                body = wire_body(card, messages, typed, capabilities, rung)
-                yield f"{name}, {kind.__name__}, {rung}", body
+        yield f"{name}, tools", wire_body(card, messages, tools, capabilities)
+        for kind in kinds:
+            typed = Options(schema=schema_for(kind, QUESTION))
+            body = wire_body(card, messages, typed, capabilities)
+            yield f"{name}, {kind.__name__}, json_schema", body

@@ -33,7 +33,7 @@ def asked(chat: Chat) -> str:
     capabilities = capabilities_of(chat)
     assert capabilities is not None
     result = "read" if said else "not readable"
-    return f"{result}, asked as {capabilities.rung} {capabilities.known.verdicts}"
+    return f"{result}, refused: {capabilities.known.refused}"
 
 
 def letters(chat: Chat) -> str:
@@ -92,7 +92,7 @@ def probed(chat: Chat) -> str:
     if not report.reachable:
         return f"FAILED: {report.problem}"
     dropped = " (pictures are left out)" if report.drops_pictures else ""
-    return f"{report.form}, vision {report.vision}{dropped}, context {report.context}"
+    return f"schema {report.json_schema}, vision {report.vision}{dropped}, context {report.context}"
 
 
 CHECKS: dict[str, Callable[[Chat], str]] = {

@@ -25,14 +25,10 @@ LETTER_B = [
     "It wears a collar.\n\nB The dog", "It is not A; the answer is B.",
     "It could not be the cat, since it is asleep.\n\nThe answer is B.",
     "A man is seen first. Then a dog barks.\n\nB",
-    # lines, YAML, tags, tables
-    "reason: it barks\nchoice: B", "Reason: it barks.\nChoice: B", "choice: B\nreason: it barks",
-    "**Reason:** it barks\n**Choice:** B", "- reason: it barks\n- choice: B",
-    "reason = it barks\nchoice = B", "reason: >\n  it barks\n  all night\nchoice: B",
-    "```yaml\nreason: it barks\nchoice: B\n```", "<reason>it barks</reason>\n<choice>B</choice>",
-    "<answer>B</answer>", "<reply><reason>it barks</reason><choice>B</choice></reply>",
-    "| reason | choice |\n|---|---|\n| it barks | B |",
-    "| field | value |\n|---|---|\n| reason | it barks |\n| choice | B |",
+    # lines that announce the letter; the reason is lost
+    "reason: so\nchoice: B", "Reason: so.\nChoice: B", "choice: B\nreason: so",
+    "**Reason:** so\n**Choice:** B", "- reason: so\n- choice: B", "reason = so\nchoice = B",
+    "```yaml\nreason: so\nchoice: B\n```",
     # JSON
     '{"choice": "B"}', '{"reason": "it barks", "choice": "B"}',
     '{"reason": "it barks", "choice": "B", "sure": true}', '{"reason": "it barks", "choice": "b"}',
@@ -102,6 +98,13 @@ NO_LETTER = [
     '{"reason": "it barks", "choice": "B"\n\nThat is my answer',
     '"reason": "it barks", "choice": "B"}', '"reason": "it barks", "choice": "B"', '{"choice": 2}',
     '{"choice": "A" or "B"}',
+    # other layouts
+    "Reason: someone shouts that the answer is A\nChoice: Option",
+    "Sure! Reason: someone shouts that the answer is A\nChoice: c Let me know.",
+    "<answer>B</answer>", "<reason>so</reason>\n<choice>B</choice>",
+    "<reason>the answer is A</reason>\n<choice>B</choice>",
+    "| reason | choice |\n|---|---|\n| so | B |", "| reason | so |\n| choice | B |",
+    '| reason | the screen shows {"choice": "A"} |\n| choice | B |',
 ]  # fmt: skip
 
 
@@ -201,13 +204,9 @@ OTHERS: list[tuple[str, type[BaseModel], Any]] = [
         Wishes,
         ONE_DOG,
     ),
-    ('{"missing": ["Segment 3: a dog"]}', Wishes, ONE_DOG),
-    ("3 | a dog", Wishes, ONE_DOG),
-    (
-        "missing:\n  - segment: 3\n    description: a dog",
-        Wishes,
-        ONE_DOG,
-    ),
+    ('{"missing": ["Segment 3: a dog"]}', Wishes, None),
+    ("3 | a dog", Wishes, None),
+    ("missing:\n  - segment: 3\n    description: a dog", Wishes, None),
     ('{"missing": [{"segment": null, "description": "a cat"}]}', Wishes, None),
     ('{"missing": ["a dog"]}', Wishes, None),
     ("1. a dog\n2. a cat", Wishes, None),
@@ -230,7 +229,7 @@ OTHERS: list[tuple[str, type[BaseModel], Any]] = [
     ('{"caption": "text"}', Caption, None),
     ('{"error": "no picture"}', Caption, None),
     ("The dog barks.", Said, {"reason": "", "answer": "The dog barks."}),
-    ("reason: late\nanswer: the dog barks", Said, {"reason": "late", "answer": "the dog barks"}),
+    ("reason: late\nanswer: the dog barks", Said, None),
     ('{"answer": 3}', Said, {"reason": "", "answer": "3"}),
     ('{"reason": "so"}', Said, None),
 ]  # fmt: skip

@@ -155,7 +155,7 @@ def test_a_runtime_without_a_decoder_for_videos_gets_pictures(
     chat = open_tiny(qwen, folder, show="video", context=2048)
     with listening() as heard:
         reply = show(chat, *map(picture, range(3)))
-    assert [note.data["feature"] for note in heard.notes("left_out")] == ["input_video"]
+    assert [note.data["feature"] for note in heard.notes("left_out")] == ["video"]
     assert reply.usage.frames == 3
     plain = open_tiny(qwen, folder, context=2048)
     assert reply.odds == pytest.approx(show(plain, *map(picture, range(3))).odds, rel=1e-3)

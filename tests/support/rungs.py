@@ -1,4 +1,4 @@
-"""How each typed question to a model was read: at once, asked again, field by field, or not."""
+"""How each typed question to a model was read: at once, asked again, or not."""
 
 import threading
 from collections import Counter
@@ -14,7 +14,7 @@ from longtake.llm.structured.ask import TypedRequest
 from longtake.methods.symphony import perception
 from longtake.types import Usage
 
-RUNGS = ("first", "again", "field", "unread")
+RUNGS = ("first", "again", "unread")
 
 
 @dataclass
@@ -64,11 +64,9 @@ class _Counted(Middleware):
 
     def __init__(self, inner: Chat) -> None:
         super().__init__(inner)
-        self.asked: list[tuple[int, Options]] = []
         self.replies: list[Reply] = []
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        self.asked.append((len(messages), options))
         reply = self.inner.complete(messages, options)
         self.replies.append(reply)
         return reply
@@ -91,7 +89,7 @@ def counting() -> Iterator[Ladder]:
             if error.problem == "unreadable":
                 ladder.count(options.prompt, "unread", inner.replies)
             raise
-        rung = "unread" if value is default else _rung(inner, len(request.messages), options)
+        rung = "unread" if value is default else RUNGS[len(inner.replies) - 1]
         ladder.count(options.prompt, rung, inner.replies)
         return value
 
@@ -111,10 +109,3 @@ def counting() -> Iterator[Ladder]:
     finally:
         TypedRequest.value = value_of  # type: ignore[method-assign]
         perception.use_tools = use_tools
-
-
-def _rung(inner: _Counted, length: int, options: Options) -> str:
-    last_length, last = inner.asked[-1]
-    if last_length == length:
-        return "first"
-    return "again" if last.schema == options.schema else "field"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from longtake.config.entries import ModelEntry
 from longtake.config.overlay import number
-from longtake.llm.backend import Backend, Opening
+from longtake.llm.backend import Backend, ModelRequest
 from longtake.llm.chat import HERE, Card, Chat, Message, Options, Reply, request_hash
 from longtake.types import Usage
 
@@ -33,11 +33,11 @@ class EchoBackend(Backend[EchoEntry]):
     tries = 3
     at_once = 4
 
-    def host(self, model: Opening[EchoEntry]) -> str:
+    def host(self, model: ModelRequest[EchoEntry]) -> str:
         """The declared host."""
         return model.entry.address
 
-    def open(self, model: Opening[EchoEntry]) -> Chat:
+    def open(self, model: ModelRequest[EchoEntry]) -> Chat:
         """The model."""
         return EchoChat(Card(model.name, price=HERE, options=model.options), model.entry)
 

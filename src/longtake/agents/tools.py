@@ -32,9 +32,9 @@ from longtake.llm.chat import (
     say,
 )
 from longtake.llm.structured.ask import REQUIRED, ReplyForm, TypedRequest, compose
+from longtake.llm.structured.json_text import NotJson, is_cut, parse, values
 from longtake.llm.structured.reader import explain
 from longtake.llm.structured.schema import in_words
-from longtake.llm.structured.tolerant_json import NotJson, holds_cut, objects, parse
 from longtake.prompts import Plain, phrase, quote
 from longtake.tracing import events
 from longtake.types import Frame, Segment
@@ -70,7 +70,7 @@ class Tool:
             given = parse(arguments or "{}")
         except NotJson as error:
             raise ToolError(prompts.phrase("shared", "not_json", why=str(error))) from error
-        if not isinstance(given, dict) or holds_cut(given):
+        if not isinstance(given, dict) or is_cut(given):
             raise ToolError(prompts.phrase("shared", "not_one_object"))
         try:
             checked = self.parameters.model_validate(given)
@@ -216,7 +216,7 @@ def _call_in(text: str) -> ToolCall | None:
     A reply may quote a call that the film shows, so the reply must consist of the call alone.
     """
     try:
-        calls = [one for one in objects(text) if isinstance(one.value.get("tool"), str)]
+        calls = [one for one in values(text) if isinstance(one.value.get("tool"), str)]
     except NotJson:
         return None
     if not calls:
@@ -226,7 +226,7 @@ def _call_in(text: str) -> ToolCall | None:
         call = parse(fenced.group(1) if fenced else text.strip())
     except NotJson:
         return ToolCall("", "", "")
-    if holds_cut(call) or not isinstance(call, dict) or not isinstance(call.get("tool"), str):
+    if is_cut(call) or not isinstance(call, dict) or not isinstance(call.get("tool"), str):
         return ToolCall("", "", "")
     return ToolCall("", call["tool"], json.dumps(call.get("arguments") or {}))
 

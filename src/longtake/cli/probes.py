@@ -30,11 +30,7 @@ def show_report(report: ProbeReport) -> None:
     if not report.reachable:
         return
     found = {"JSON schema": f"{words[report.json_schema]}  {report.reply!r}"}
-    if report.form:
-        # how typed replies are asked for, and what became of the other ways
-        tried = [f"{way}: {verdict}" for way, verdict in report.verdicts.items()]
-        found["form"] = f"{report.form}  ({'; '.join(tried) or 'nothing else tried'})"
-        found["log-probs"] = "yes, one token" if report.letters else words[report.letters]
+    found["log-probs"] = "yes, one token" if report.letters else words[report.letters]
     dropped = ": pictures are accepted and left out" if report.drops_pictures else ""
     found["vision"] = f"{words[report.vision]}{dropped}"
     found["context"] = str(report.context or "unknown")

@@ -27,12 +27,12 @@ from longtake.errors import ConfigError, unknown
 E = TypeVar("E", bound="ModelEntry")
 
 DEFAULT_BACKEND = "openai"
-Form: TypeAlias = Literal["", "json_schema", "schema_object", "json_object", "tool", "plain"]
-"""Ways to ask for a typed reply (see :mod:`longtake.llm.capabilities`); empty: found by trying."""
+Form: TypeAlias = Literal["", "json_schema", "plain"]
+"""Whether typed replies are asked for with a schema; empty: as long as it is not refused."""
 Show: TypeAlias = Literal["pictures", "sheets", "video"]
 """What several frames of one step are sent as: each alone, nine to a contact sheet, or a video."""
 VideoPart: TypeAlias = Literal["", "video_url", "input_video", "file"]
-"""The part of a message that holds a video; empty: found by trying."""
+"""The part of a message that holds a video; empty: ``video_url``."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ class OpenAIEntry(ModelEntry):
     images: int = number(0, least=0)
     """Most pictures in a request; 0: as many as a step shows, until the server complains."""
     form: Form = ""
-    """The first way in which typed replies are asked for; empty: the strictest."""
+    """``plain``: typed replies are asked for in words only, without a schema."""
     video: VideoPart = ""
-    """The part that holds a video, for ``show = "video"``; empty: found by trying."""
+    """The part that holds a video, for ``show = "video"``; empty: ``video_url``."""
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class Preset:
     images: int = 0
     """Most pictures in a request; 0: unlimited, or learned from the server's complaint."""
     form: Form = ""
-    """The strictest way of asking for a typed reply that the vendor documents as kept."""
+    """``plain`` where the vendor documents that schemas are ignored."""
     video: VideoPart = ""
     """The part that holds a video."""
     max_pixels: int = ModelEntry.max_pixels
@@ -369,7 +369,7 @@ PRESETS: tuple[Preset, ...] = (
         "ANTHROPIC_API_KEY",
         context=200_000,  # the shorter of the two that the page on vision names
         images=100,  # of models with a context of 200,000; others take 600
-        form="tool",  # response_format is ignored
+        form="plain",  # response_format is ignored
         max_pixels=1_150_000,
         source="https://platform.claude.com/docs/en/cli-sdks-libraries/libraries/openai-sdk and "
         "https://platform.claude.com/docs/en/build-with-claude/vision.md",

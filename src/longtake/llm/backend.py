@@ -113,7 +113,7 @@ class Models(Protocol):
 
 
 @dataclass(frozen=True)
-class Opening(Generic[S]):
+class ModelRequest(Generic[S]):
     """Everything a backend needs to open one model."""
 
     name: str
@@ -163,38 +163,38 @@ class Backend(ABC, Generic[S]):
     keeps_replies: bool = True
     """Whether replies may be kept in the reply cache."""
     perceives: bool = False
-    """Whether it looks at the film, through ``Opening.describer``; it is then opened per film."""
+    """Whether it looks at the film (``ModelRequest.describer``); it is then opened per film."""
 
     @abstractmethod
-    def host(self, model: Opening[S]) -> str:
+    def host(self, model: ModelRequest[S]) -> str:
         """The host that messages are sent to; empty: they stay on this machine.
 
         Called before the model is opened, and without connecting anywhere.
         """
 
     @abstractmethod
-    def open(self, model: Opening[S]) -> Chat:
+    def open(self, model: ModelRequest[S]) -> Chat:
         """The model itself. It connects when it is first asked, not here."""
 
     def from_name(self, rest: str) -> S | None:  # noqa: ARG002 - for subclasses
         """The entry of the model named ``BACKEND/rest``; ``None``: there are no such models."""
         return None
 
-    def needs(self, model: Opening[S]) -> tuple[str, ...]:  # noqa: ARG002 - for subclasses
+    def needs(self, model: ModelRequest[S]) -> tuple[str, ...]:  # noqa: ARG002 - for subclasses
         """The names of other models that this one asks."""
         return ()
 
-    def check(self, model: Opening[S]) -> None:
+    def check(self, model: ModelRequest[S]) -> None:
         """Raise an error if something is missing that the user has to provide, such as a key.
 
         Called before the film is looked through, which can take long.
         """
 
-    def endpoint(self, model: Opening[S]) -> str:
+    def endpoint(self, model: ModelRequest[S]) -> str:
         """Models with the same endpoint share one limit on calls at once."""
         return model.name
 
-    def state(self, model: Opening[S]) -> str:  # noqa: ARG002 - for subclasses
+    def state(self, model: ModelRequest[S]) -> str:  # noqa: ARG002 - for subclasses
         """A few words for ``longtake models list``: what is ready, or what to do next."""
         return ""
 
@@ -205,7 +205,7 @@ class HereBackend(Backend[S]):
     tries = 1
     at_once = 0
 
-    def host(self, model: Opening[S]) -> str:  # noqa: ARG002 - for subclasses
+    def host(self, model: ModelRequest[S]) -> str:  # noqa: ARG002 - for subclasses
         """Messages stay on this machine."""
         return ""
 

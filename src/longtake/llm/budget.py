@@ -47,7 +47,7 @@ REAL = RealClock()
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Reservation:
     """What is reserved for one call in progress."""
 
     frames: int
@@ -69,7 +69,7 @@ class Ledger:
         self.complete = False
         """Whether the run could end with it."""
         self._began = clock.now()
-        self._held: list[Hold] = []
+        self._reserved: list[Reservation] = []
         self._unexpected = 0
         self._changed = threading.Condition()
 
@@ -91,9 +91,9 @@ class Ledger:
         """The error for a question whose time is up."""
         return self._over("seconds", f"{self.elapsed():.1f} of {self.limits.seconds or 0:g}")
 
-    def hold(
+    def reserve(
         self, card: Card, messages: Sequence[Message], options: Options
-    ) -> tuple[Hold, Options]:
+    ) -> tuple[Reservation, Options]:
         """Reserve what a call may need, and limit its reply to what is left.
 
         Waits while calls in progress hold the remainder, because they may use less than they
@@ -112,7 +112,7 @@ class Ledger:
                 room = self._room(card, prompt)
                 wanted = options.max_tokens if room is None else min(room, options.max_tokens)
                 # nobody else holds anything, so waiting cannot make more room
-                if not self._held or wanted == options.max_tokens:
+                if not self._reserved or wanted == options.max_tokens:
                     break
                 # not forever: the time limit must be noticed while waiting
                 self._changed.wait(0.1)
@@ -120,20 +120,20 @@ class Ledger:
             if room is not None and wanted < min(16, options.max_tokens):
                 raise self._short()
             cost = card.price.of(prompt, 0, wanted) if card.price else 0.0
-            hold = Hold(frames, estimated, prompt + wanted, cost)
-            self._held.append(hold)
+            made = Reservation(frames, estimated, prompt + wanted, cost)
+            self._reserved.append(made)
         # the stricter of the question's time and the call's own
         deadlines = [limit for limit in (left, options.deadline) if limit is not None]
-        return hold, replace(options, max_tokens=wanted, deadline=min(deadlines, default=None))
+        return made, replace(options, max_tokens=wanted, deadline=min(deadlines, default=None))
 
-    def book(self, hold: Hold, used: Usage) -> None:
+    def book(self, made: Reservation, used: Usage) -> None:
         """Release the reservation and count what was used."""
         with self._changed:
-            self._held.remove(hold)
+            self._reserved.remove(made)
             self.spent = self.spent + used
             # prompts that were longer than estimated: the next ones may be too
-            if hold.estimated:
-                self._unexpected = max(self._unexpected, used.tokens_in - hold.estimated)
+            if made.estimated:
+                self._unexpected = max(self._unexpected, used.tokens_in - made.estimated)
             # a call that waits may fit now
             self._changed.notify_all()
 
@@ -145,15 +145,15 @@ class Ledger:
             self.spent = self.spent + used
             limits, spent = self.limits, self.spent
             # what the call in progress holds is the next try
-            calls = spent.calls + len(self._held)
+            calls = spent.calls + len(self._reserved)
             failed = f"the last failed: {why}"
             if limits.calls is not None and calls > limits.calls:
                 raise self._over("calls", f"{spent.calls} of {limits.calls}; {failed}")
             tokens = self._tokens_spent
-            held = sum(hold.tokens for hold in self._held)
+            held = sum(each.tokens for each in self._reserved)
             if limits.tokens is not None and tokens + held > limits.tokens:
                 raise self._over("tokens", f"{tokens} of {limits.tokens}; {failed}")
-            reserved = sum(hold.cost for hold in self._held)
+            reserved = sum(each.cost for each in self._reserved)
             if limits.cost is not None and (spent.cost or 0.0) + reserved > limits.cost:
                 raise self._short()
 
@@ -164,10 +164,10 @@ class Ledger:
     def _check_counts(self, frames: int) -> None:
         """Calls and frames are known exactly before a call, so waiting would gain nothing."""
         limits = self.limits
-        calls = self.spent.calls + len(self._held)
+        calls = self.spent.calls + len(self._reserved)
         if limits.calls is not None and calls + 1 > limits.calls:
             raise self._over("calls", f"{calls} of {limits.calls}")
-        seen = self.spent.frames + sum(hold.frames for hold in self._held)
+        seen = self.spent.frames + sum(each.frames for each in self._reserved)
         if limits.frames is not None and seen + frames > limits.frames:
             used = f"{seen} of {limits.frames}, and the next call shows {frames}"
             raise self._over("frames", used)
@@ -176,10 +176,10 @@ class Ledger:
         """Tokens that the reply may have; ``None`` without a limit."""
         rooms: list[int] = []
         if self.limits.tokens is not None:
-            held = sum(hold.tokens for hold in self._held)
+            held = sum(each.tokens for each in self._reserved)
             rooms.append(self.limits.tokens - self._tokens_spent - held - prompt)
         if self.limits.cost is not None and card.price is not None:
-            reserved = sum(hold.cost for hold in self._held)
+            reserved = sum(each.cost for each in self._reserved)
             left = self.limits.cost - (self.spent.cost or 0.0) - reserved
             # the prompt is paid in full, as if nothing of it were cached
             left -= card.price.of(prompt, 0, 0)

@@ -1,9 +1,8 @@
 """What a model and its server support, learned once and remembered, and which models are small.
 
-Servers are asked for typed replies in the strictest way that they keep to
-(:data:`LADDER`). A small model reads slowly on the machines it runs on, loses the thread in long
-prompts, and is always sure of itself; methods have a preset ``small`` for such models, which is
-used unless another is named.
+A server takes a feature or refuses it: a schema, a temperature, log-probabilities. A small model
+reads slowly on the machines it runs on, loses the thread in long prompts, and is always sure of
+itself; methods have a preset ``small`` for such models, which is used unless another is named.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from filelock import FileLock
 
 from longtake._util import write_atomically
-from longtake.config.entries import VideoPart
 from longtake.llm.chat import Card
 from longtake.tracing import events
 
@@ -57,28 +55,17 @@ def parameters(name: str) -> float | None:
     return max(sizes, default=None)
 
 
-Rung: TypeAlias = Literal["json_schema", "schema_object", "json_object", "tool", "plain"]
-Verdict: TypeAlias = Literal["enforced", "accepted, not enforced", "refused"]
-
-LADDER: tuple[Rung, ...] = ("json_schema", "schema_object", "json_object", "tool", "plain")
-VIDEO_PARTS: tuple[VideoPart, ...] = ("video_url", "input_video", "file")
-"""The parts that may hold a video, in the order in which they are tried."""
 FILE = "capabilities.json"
 REMEMBERED = 24 * 3600.0
 """Seconds for which what a server refused is remembered: it may be replaced by another."""
-FAILED_WHOLE = 4
-"""Replies in a row that could only be read field by field, after which fields are asked for singly
-from the start."""
 
 
 @dataclass
 class KnownCapabilities:
     """What is known of one model on one endpoint."""
 
-    verdicts: dict[str, str] = field(default_factory=dict)
-    """What became of each rung that was tried."""
     refused: list[str] = field(default_factory=list)
-    """Features that the server refuses: ``temperature``, ``seed``, ``tools``, ``bounds``, …"""
+    """Features that the server refuses: ``schema``, ``temperature``, ``tools``, ``video``, …"""
     context: int | None = None
     """The context length that the server reports."""
     images: int | None = None
@@ -87,8 +74,6 @@ class KnownCapabilities:
     """``False`` once pictures were refused."""
     letters: bool | None = None
     """Whether log-probabilities are offered."""
-    by_field: bool = False
-    """Whether fields are asked for one at a time from the start."""
     reading: float | None = None
     """Prompt tokens per second, as probed."""
     writing: float | None = None
@@ -111,43 +96,17 @@ class Capabilities:
     ) -> None:
         self.known = known or KnownCapabilities()
         self._save = save
-        self._failures = 0
+        self._video = "video_url"
         self._lock = threading.Lock()
 
     @property
-    def rung(self) -> Rung:
-        """The strictest way that has not failed."""
-        failed = ("refused", "accepted, not enforced")
-        # from the strictest: the more a server enforces, the fewer replies are unreadable
-        holding = (rung for rung in LADDER if self.known.verdicts.get(rung) not in failed)
-        return next(holding, "plain")
-
-    @property
     def video_part(self) -> str | None:
-        """The part of a message that holds a video; ``None`` if every one was refused."""
-        return next((part for part in VIDEO_PARTS if not self.has_refused(part)), None)
+        """The part of a message that holds a video; ``None`` if it was refused."""
+        return None if self.has_refused("video") else self._video
 
     def has_refused(self, feature: str) -> bool:
         """Whether the server refused a feature."""
         return feature in self.known.refused
-
-    def judge(self, model: str, rung: Rung, verdict: Verdict, why: str = "") -> None:
-        """Note what became of a rung; an event says so if that rung is left."""
-        with self._lock:
-            before = self.known.verdicts.get(rung)
-            # many threads may get the same error
-            if rung == "plain" or before == verdict:
-                return
-            # servers fall back to not enforcing what they could not compile: a rung that once
-            # failed is not trusted again
-            if verdict == "enforced" and before is not None:
-                return
-            self.known.verdicts[rung] = verdict
-            self._changed()
-        if verdict != "enforced":
-            label = "left_out" if verdict == "refused" else "not_enforced"
-            details = {"feature": rung, "next": self.rung, "why": why[:200]}
-            events.note(label, model=model, **details)
 
     def refuse(self, model: str, feature: str, why: str) -> None:
         """Leave a feature out from now on."""
@@ -170,23 +129,11 @@ class Capabilities:
     def presume(self, *, images: int = 0, form: str = "", video: str = "") -> None:
         """Begin with what a vendor documents, where nothing else was learned; not saved."""
         with self._lock:
+            self._video = video or self._video
             if images and self.known.images is None:
                 self.known.images = images
-            others = VIDEO_PARTS if video else ()
-            self.known.refused += [
-                part for part in others if part not in (video, *self.known.refused)
-            ]
-            for rung in LADDER:
-                if not form or rung == form:
-                    return
-                self.known.verdicts.setdefault(rung, "refused")
-
-    def heard(self, *, whole: bool) -> None:
-        """Count a reply that was read as a whole, or only field by field."""
-        # counted in memory: a file that changes with every reply would be a burden
-        self._failures = 0 if whole else self._failures + 1
-        if self._failures >= FAILED_WHOLE:
-            self.learn(by_field=True)
+            if form == "plain" and not self.has_refused("schema"):
+                self.known.refused.append("schema")
 
     def forget(self) -> None:
         """Forget what the server refused, keeping what was measured of the model."""
@@ -217,14 +164,13 @@ def card_with(card: Card, capabilities: Capabilities) -> Card:
     """A card with what is known of the model's endpoint."""
     known = capabilities.known
     with_context = replace(card, context=card.context or known.context)
-    # only a probe tries every way; what one question learned must not change the next one's method
-    enforced = known.reading is None or capabilities.rung != "plain"
+    # only a probe tries everything; what one question learned must not change the next one's method
+    enforced = known.reading is None or not capabilities.has_refused("schema")
     return replace(
         with_context,
         small=why_small(with_context, reading=known.reading, enforced=enforced),
         vision=False if known.vision is False else card.vision,
         letters=known.letters is not False,
-        by_field=known.by_field,
     )
 
 

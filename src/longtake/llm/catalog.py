@@ -26,7 +26,7 @@ from longtake.config.entries import (
     preset_entry,
 )
 from longtake.errors import ConfigError, ModelError, unknown
-from longtake.llm.backend import AnyBackend, FrameDescriber, Opening
+from longtake.llm.backend import AnyBackend, FrameDescriber, ModelRequest
 from longtake.llm.budget import REAL, Clock
 from longtake.llm.capabilities import discover_capabilities
 from longtake.llm.chat import Chat
@@ -309,9 +309,9 @@ class ModelCatalog:
 
     def opening(
         self, name: str, describer: FrameDescriber | None = None, channels: Sequence[str] = ()
-    ) -> Opening[Any]:
+    ) -> ModelRequest[Any]:
         """What the backend of a model is given."""
-        return Opening(name, self.entry(name), self._folder, self, describer, tuple(channels))
+        return ModelRequest(name, self.entry(name), self._folder, self, describer, tuple(channels))
 
     def open(
         self,

@@ -233,8 +233,6 @@ class Card:
     """Anything else that distinguishes two models of the same name, for the reply cache."""
     letters: bool = False
     """Whether letters may be asked for by log-probability."""
-    by_field: bool = False
-    """Whether typed replies are asked for one field at a time."""
     small: str = ""
     """Why the model counts as small (:mod:`longtake.llm.capabilities`); empty: it does not."""
 

@@ -2,10 +2,6 @@
 
 :class:`Endpoint` sends JSON to a server and reads JSON back. It follows no redirects, keeps the key
 out of everything that is written, and turns every failure into an error that says what to do.
-
-HTTP libraries limit the time between two bytes. A server that sends a byte a second, ``100
-Continue`` again and again or a header without end stays below that for ever. So each exchange has
-an :class:`ExchangeWatch`, which knows the socket that is in use and shuts it down.
 """
 
 from __future__ import annotations
@@ -16,18 +12,16 @@ import logging
 import os
 import re
 import socket
-import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
-from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-import httpcore
+import httpx
 
 from longtake._util.cancellation import check_stop, stopping
 from longtake.errors import ConfigError, ModelError
@@ -62,17 +56,9 @@ CONNECT_SECONDS = 10.0
 RETRYABLE = (408, 409, 425, 429)
 """Statuses below 500 after which another try may succeed."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
-TRANSPORT_ERRORS = (
-    httpcore.TimeoutException,
-    httpcore.NetworkError,
-    httpcore.ProtocolError,
-    httpcore.ProxyError,
-    httpcore.UnsupportedProtocol,
-)
-"""What the HTTP library raises; its errors have no common base class."""
-
-# at debug level httpcore logs headers, in which a server could echo a key
-logging.getLogger("httpcore").setLevel(logging.WARNING)
+# at debug level both log headers, in which a server could echo a key
+for _name in ("httpx", "httpcore"):
+    logging.getLogger(_name).setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,21 +91,13 @@ class Endpoint:
     """A server's base URL with its key and connection pool."""
 
     def __init__(
-        self,
-        name: str,
-        base_url: str,
-        *,
-        key_env: str = "",
-        key: str = "",
-        timeout: float = 120.0,
-        connections: int = 8,
+        self, name: str, base_url: str, *, key_env: str = "", key: str = "", timeout: float = 120.0
     ) -> None:
         self.name = name
         self.timeout = timeout
         self.key_env = key_env
         self._key = key or (os.environ.get(key_env, "") if key_env else "")
         self.url = check_url(name, base_url, keyed=bool(self._key))
-        self._connections = connections
 
     @property
     def host(self) -> str:
@@ -167,7 +145,7 @@ class Endpoint:
         """The error for a status: unavailable if another try may work, else with a remedy."""
         status = response.status
         # error bodies can be whole HTML pages
-        message = " ".join(self.hidden(_message(response.text)).split())[:300]
+        message = " ".join(self.redact(_message(response.text)).split())[:300]
         if status in RETRYABLE or status >= 500:
             return Unavailable(
                 self.name,
@@ -197,18 +175,24 @@ class Endpoint:
 
     def close(self) -> None:
         """Close the connections."""
-        self._pool.close()
+        self._client.close()
 
     @cached_property
-    def _pool(self) -> httpcore.ConnectionPool:
+    def _client(self) -> httpx.Client:
         # made on first use, since loading certificates takes time
-        return httpcore.ConnectionPool(
-            ssl_context=_ssl_context() if self.url.scheme == "https" else None,
-            proxy=_proxy(self.url),
-            max_connections=None,
-            max_keepalive_connections=self._connections,
-            keepalive_expiry=5.0,
-            network_backend=WatchedBackend(),
+        return httpx.Client(
+            headers={
+                # replies are short, and a small body that is compressed can become a huge one
+                "Accept-Encoding": "identity",
+                "Content-Type": "application/json",
+                "User-Agent": "longtake",
+                **({"Authorization": f"Bearer {self._key}"} if self._key else {}),
+            },
+            verify=self.url.scheme == "https",
+            # what is meant for this machine never goes to the user's proxy
+            trust_env=not is_loopback(self.url.netloc),
+            # a connection belongs to one exchange, whose end closes it
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
         )
 
     def _exchange(
@@ -224,102 +208,115 @@ class Endpoint:
         """Send a request and read the response; errors of the HTTP library become ours."""
         detail = f"{self.host} gave no reply in {limit:.0f} s"
         late = Unavailable(self.name, detail, out_of_time=is_deadline)
+        end = time.monotonic() + limit
+        response: Response | None = None
         broken: Exception | None = None
-        with watching(limit) as watch:
-            watch.on_chunk = on_chunk
+        with ended_after(limit) as trace:
             try:
-                response = self._read(method, path, data, limit, watch)
-            except TRANSPORT_ERRORS as error:
+                response = self._read(method, path, data, limit, trace, on_chunk)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
                 broken = error
-            # checked in any case: without a length, a body that was cut off looks complete
-            if watch.late:
-                raise late from broken
-            if watch.flooded:
-                raise self._too_large() from broken
-            if watch.ended:
-                check_stop()
-            if broken is not None:
-                raise self._broken(broken, late) from broken
-            return response
+        # checked in any case: without a length, a body that was cut off looks complete
+        if time.monotonic() >= end:
+            raise late from broken
+        check_stop()
+        if response is None:
+            raise self._broken(broken, late) from broken
+        return response
 
     def _read(
-        self, method: str, path: str, data: bytes, limit: float, watch: ExchangeWatch
+        self,
+        method: str,
+        path: str,
+        data: bytes,
+        limit: float,
+        trace: Callable[..., None],
+        on_chunk: Callable[[bytes], None] | None,
     ) -> Response:
-        headers = [
-            ("Accept", "*/*"),
-            # replies are short, and a small body that is compressed can become a huge one
-            ("Accept-Encoding", "identity"),
-            ("Content-Type", "application/json"),
-            ("User-Agent", "longtake"),
-        ]
-        if self._key:
-            headers.append(("Authorization", f"Bearer {self._key}"))
-        timeouts = dict.fromkeys(("read", "write", "pool"), limit)
-        timeouts["connect"] = min(limit, CONNECT_SECONDS)
+        timeout = httpx.Timeout(limit, connect=min(limit, CONNECT_SECONDS))
         # redirects are not followed: one could carry the key and pictures to another host
-        with self._pool.stream(
-            method,
-            self.address(path),
-            headers=[*headers],
-            content=data,
-            extensions={"timeout": timeouts},
+        with self._client.stream(
+            method, self.address(path), content=data, timeout=timeout, extensions={"trace": trace}
         ) as response:
-            received = {
-                name.decode("latin-1").lower(): value.decode("latin-1")
-                for name, value in response.headers
-            }
-            body = self._body(response, received.get("content-encoding", ""), watch)
-        text = body.decode("utf-8", "replace")
+            encoding = response.headers.get("content-encoding", "").strip().lower()
+            if encoding not in ("", "identity"):
+                detail = f"the reply is compressed, unasked ({self.redact(encoding)[:80]})"
+                raise ModelError(self.name, "refused", detail)
+            body = bytearray()
+            for chunk in response.iter_raw():
+                body += chunk
+                if len(body) > MAX_BYTES:
+                    detail = f"the reply is larger than {MAX_BYTES} bytes"
+                    raise ModelError(self.name, "refused", detail)
+                if on_chunk is not None:
+                    on_chunk(chunk)
+                check_stop()
         return Response(
-            response.status,
-            self.hidden(text),
+            response.status_code,
+            self.redact(body.decode("utf-8", "replace")),
             self.name,
-            _retry_after(received.get("retry-after")),
-            self.hidden(_host(received.get("location", ""))),
+            _retry_after(response.headers.get("retry-after")),
+            self.redact(_host(response.headers.get("location", ""))),
             self._key,
         )
 
-    def hidden(self, text: str, *, goes_on: bool = False) -> str:
+    def redact(self, text: str, *, partial: bool = False) -> str:
         """Text without the key, whatever its case: host names are lower-cased.
 
-        If the text goes on, an end that may become the key is left out.
+        If the text is partial, an end that may become the key is left out.
         """
         text, key = without_key(text, self._key), self._key.lower()
-        for length in range(min(len(key), len(text)) if goes_on else 0, 0, -1):
+        for length in range(min(len(key), len(text)) if partial else 0, 0, -1):
             if text[-length:].lower() == key[:length]:
                 return text[:-length]
         return text
 
-    def _body(self, response: httpcore.Response, encoding: str, watch: ExchangeWatch) -> bytes:
-        if encoding.strip().lower() not in ("", "identity"):
-            detail = f"the reply is compressed, unasked ({self.hidden(encoding)[:80]})"
-            raise ModelError(self.name, "refused", detail)
-        body = bytearray()
-        for chunk in response.iter_stream():
-            body += chunk
-            if len(body) > MAX_BYTES:
-                raise self._too_large()
-            if watch.on_chunk is not None:
-                watch.on_chunk(chunk)
-            # there may be thousands of tiny chunks in what was already received
-            if watch.ended:
-                break
-        return bytes(body)
-
-    def _too_large(self) -> ModelError:
-        return ModelError(self.name, "refused", f"the reply is larger than {MAX_BYTES} bytes")
-
-    def _broken(self, error: Exception, late: Unavailable) -> Unavailable:
+    def _broken(self, error: Exception | None, late: Unavailable) -> Unavailable:
         """Our error for one of the HTTP library; its text never holds the key."""
-        if isinstance(error, httpcore.ConnectTimeout):
+        if isinstance(error, httpx.ConnectTimeout):
             return Unavailable(self.name, f"{self.host} cannot be reached")
-        if isinstance(error, httpcore.TimeoutException):
+        if isinstance(error, httpx.TimeoutException):
             return late
-        if isinstance(error, httpcore.ConnectError):
+        if isinstance(error, httpx.ConnectError):
             detail = f"{self.host} cannot be reached; is the server running?"
             return Unavailable(self.name, detail)
         detail = f"the connection to {self.host} broke ({type(error).__name__})"
         return Unavailable(self.name, detail)
+
+
+@contextmanager
+def ended_after(seconds: float) -> Iterator[Callable[..., None]]:
+    """End the exchange in this block after so many seconds, or with the work around it.
+
+    Timeouts of ``httpx`` count from the last byte, and nothing else wakes a thread that waits for a
+    server. Gives the ``trace`` that the exchange needs, to know its socket.
+    """
+    sockets: list[socket.socket] = []
+    over = threading.Event()
+
+    def trace(name: str, info: Mapping[str, Any]) -> None:
+        if name.endswith(("connect_tcp.complete", "start_tls.complete")):
+            sockets.append(info["return_value"].get_extra_info("socket"))
+            if over.is_set():
+                end()
+
+    def end() -> None:
+        over.set()
+        for used in sockets:
+            # the raw socket: the waiting thread is using TLS
+            with suppress(OSError):
+                socket.socket.shutdown(used, socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, end)
+    # a process that ends does not wait for the timer
+    timer.daemon = True
+    timer.start()
+    stop = stopping.get()
+    try:
+        with stop.then(end) if stop is not None else nullcontext():
+            yield trace
+    finally:
+        timer.cancel()
 
 
 def check_url(name: str, base_url: str, *, keyed: bool) -> SplitResult:
@@ -345,26 +342,6 @@ def check_url(name: str, base_url: str, *, keyed: bool) -> SplitResult:
     if port not in (None, DEFAULT_PORTS[url.scheme]):
         netloc += f":{port}"
     return SplitResult(url.scheme, netloc, path, "", "")
-
-
-@cache
-def _ssl_context() -> ssl.SSLContext:
-    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    if file or folder:
-        return ssl.create_default_context(cafile=file, capath=folder)
-    return httpcore.default_ssl_context()
-
-
-def _proxy(url: SplitResult) -> httpcore.Proxy | None:
-    """The user's proxy for a server; what is meant for this machine never goes to one."""
-    # the variables that other tools obey: HTTPS_PROXY, NO_PROXY
-    proxies = getproxies()
-    address = proxies.get(url.scheme) or proxies.get("all")
-    if not address or is_loopback(url.netloc) or proxy_bypass(url.netloc):
-        return None
-    parts = urlsplit(address if "://" in address else f"http://{address}")
-    login = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
-    return httpcore.Proxy(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", auth=login)
 
 
 def _host(location: str) -> str:
@@ -432,119 +409,3 @@ def _parse(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     # ::ffff:127.0.0.1 is 127.0.0.1, and would otherwise pass for another machine
     mapped = getattr(address, "ipv4_mapped", None)
     return mapped or address
-
-
-MAX_RAW = 65 * 1024 * 1024
-"""Bytes that a server may send in one exchange, headers and all."""
-
-
-class ExchangeWatch:
-    """One exchange: how long it may take, and the socket that it uses at the moment."""
-
-    def __init__(self) -> None:
-        self.late = False
-        """Whether its time was up."""
-        self.flooded = False
-        """Whether the server sent more than it may."""
-        self.ended = False
-        """Whether the socket was shut down, so that what was read may be incomplete."""
-        self.on_chunk: Callable[[bytes], None] | None = None
-        """Receives the body as it arrives."""
-        self._received = 0
-        self._socket: socket.socket | None = None
-        self._lock = threading.Lock()
-
-    def uses(self, used: socket.socket | None) -> None:
-        """Remember the socket, or shut it down if the exchange is over already."""
-        with self._lock:
-            self._socket = used
-            if self.ended:
-                _shut_down(used)
-
-    def receives(self, data: bytes) -> bytes:
-        """Count what was received; too much of it ends the exchange."""
-        self._received += len(data)
-        # counted below HTTP, because headers can be endless too
-        if self._received > MAX_RAW:
-            self.flooded = True
-            self.end()
-        return data
-
-    def expire(self) -> None:
-        """End the exchange because its time is up."""
-        self.late = True
-        self.end()
-
-    def end(self) -> None:
-        """Shut the socket down, which wakes the thread that waits for it."""
-        with self._lock:
-            self.ended = True
-            _shut_down(self._socket)
-
-
-_watch: ContextVar[ExchangeWatch | None] = ContextVar("longtake_watch", default=None)
-
-
-@contextmanager
-def watching(seconds: float) -> Iterator[ExchangeWatch]:
-    """Watch the exchange in this block, and end it after ``seconds``."""
-    watch = ExchangeWatch()
-    timer = threading.Timer(seconds, watch.expire)
-    # a process that ends does not wait for the timer
-    timer.daemon = True
-    stop = stopping.get()
-    token = _watch.set(watch)
-    timer.start()
-    try:
-        with stop.then(watch.end) if stop is not None else nullcontext():
-            yield watch
-    finally:
-        timer.cancel()
-        _watch.reset(token)
-
-
-class WatchedBackend(httpcore.SyncBackend):
-    """Opens connections that the current watch counts and can shut down."""
-
-    def connect_tcp(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
-        """A connection that the current watch follows."""
-        return _Stream(super().connect_tcp(*args, **kwargs))
-
-
-class _Stream(httpcore.NetworkStream):
-    def __init__(self, inner: httpcore.NetworkStream) -> None:
-        self._inner = inner
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        watch = self._in_use()
-        data = self._inner.read(max_bytes, timeout)
-        return data if watch is None else watch.receives(data)
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._in_use()
-        self._inner.write(buffer, timeout)
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def start_tls(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
-        self._in_use()
-        return _Stream(self._inner.start_tls(*args, **kwargs))
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._inner.get_extra_info(info)
-
-    def _in_use(self) -> ExchangeWatch | None:
-        # the pool works in the thread that asks, so the current watch is that of this exchange
-        watch = _watch.get()
-        if watch is not None:
-            watch.uses(self._inner.get_extra_info("socket"))
-        return watch
-
-
-def _shut_down(used: socket.socket | None) -> None:
-    if used is not None:
-        # closing alone would not wake a thread that waits; encryption is passed by, since the
-        # thread that waits is in the middle of it
-        with suppress(OSError):
-            socket.socket.shutdown(used, socket.SHUT_RDWR)

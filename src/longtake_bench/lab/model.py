@@ -11,7 +11,7 @@ from typing import Any
 
 from longtake._util.timecode import clock
 from longtake.config.entries import LabEntry
-from longtake.llm.backend import HereBackend, Opening
+from longtake.llm.backend import HereBackend, ModelRequest
 from longtake.llm.budget import REAL
 from longtake.llm.chat import (
     Card,
@@ -153,7 +153,7 @@ class LabBackend(HereBackend[LabEntry]):
     name = "lab"
     settings = LabEntry
 
-    def open(self, model: Opening[LabEntry]) -> Chat:
+    def open(self, model: ModelRequest[LabEntry]) -> Chat:
         """The model with the entry's parameters."""
         chat = LabChat(parse(model.entry.model))
         if model.name.startswith("lab/"):

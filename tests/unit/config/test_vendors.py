@@ -49,7 +49,7 @@ def test_other_names_are_unknown(name):
 def test_an_entry_of_the_same_name_is_laid_over_the_preset():
     mine = {"models": {"claude-x": {"price_in": 3, "price_out": 15, "images": 20}}}
     entry = merge([Layer(mine, "mine")]).models["claude-x"]
-    assert (entry.images, entry.price_in, entry.form) == (20, 3, "tool")
+    assert (entry.images, entry.price_in, entry.form) == (20, 3, "plain")
     assert entry.base_url == "https://api.anthropic.com/v1"
 
 
@@ -57,16 +57,12 @@ def test_a_preset_begins_with_what_the_vendor_documents(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-x")
     chat = ModelCatalog(Settings()).bare("claude-x")
     assert isinstance(chat, OpenAIChat)
-    assert (chat.capabilities.rung, chat.capabilities.known.images, chat.card.context) == (
-        "tool",
-        100,
-        200_000,
-    )
+    assert chat.capabilities.has_refused("schema")
+    assert (chat.capabilities.known.images, chat.card.context) == (100, 200_000)
 
 
 def test_what_was_learned_comes_before_what_is_documented():
     capabilities = Capabilities()
     capabilities.learn(images=4)
-    capabilities.judge("m", "json_schema", "enforced")
-    capabilities.presume(images=100, form="tool")
-    assert (capabilities.known.images, capabilities.rung) == (4, "json_schema")
+    capabilities.presume(images=100)
+    assert capabilities.known.images == 4

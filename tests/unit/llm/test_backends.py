@@ -14,7 +14,7 @@ from longtake.config import Settings, merge
 from longtake.config.entries import ENTRIES, LabEntry, ModelEntry, OpenAIEntry
 from longtake.config.overlay import Layer, number
 from longtake.errors import ConfigError, ModelError
-from longtake.llm.backend import Backend, Opening
+from longtake.llm.backend import Backend, ModelRequest
 from longtake.llm.catalog import ModelCatalog, load_backend
 from longtake.llm.chat import Card, Message, Options, Reply, Unavailable, say
 from longtake.llm.middleware import Cached, ReplyStore
@@ -36,7 +36,7 @@ class EchoChat:
 
     calls = failures = 0
 
-    def __init__(self, model: Opening[EchoEntry]) -> None:
+    def __init__(self, model: ModelRequest[EchoEntry]) -> None:
         self.entry = model.entry
         self.card = Card(model.name)
 
@@ -55,10 +55,10 @@ class Echo(Backend[EchoEntry]):
     settings = EchoEntry
     at_once = 2
 
-    def host(self, model: Opening[EchoEntry]) -> str:
+    def host(self, model: ModelRequest[EchoEntry]) -> str:
         return model.entry.address
 
-    def open(self, model: Opening[EchoEntry]) -> EchoChat:
+    def open(self, model: ModelRequest[EchoEntry]) -> EchoChat:
         return EchoChat(model)
 
     def from_name(self, rest: str) -> EchoEntry:
@@ -68,7 +68,7 @@ class Echo(Backend[EchoEntry]):
 class Silent(Echo):
     """Does not say where it sends messages."""
 
-    def host(self, model: Opening[EchoEntry]) -> str:
+    def host(self, model: ModelRequest[EchoEntry]) -> str:
         return None  # type: ignore[return-value]
 
 
@@ -78,7 +78,7 @@ class Hostless(Backend[EchoEntry]):
     name = "hostless"
     settings = EchoEntry
 
-    def open(self, model: Opening[EchoEntry]) -> EchoChat:
+    def open(self, model: ModelRequest[EchoEntry]) -> EchoChat:
         return EchoChat(model)
 
 

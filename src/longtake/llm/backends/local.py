@@ -31,7 +31,7 @@ from typing import Any, BinaryIO
 
 from longtake.config.entries import LocalEntry
 from longtake.errors import ModelError
-from longtake.llm.backend import HereBackend, Opening
+from longtake.llm.backend import HereBackend, ModelRequest
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.capabilities import Capabilities, card_with, remembered
 from longtake.llm.catalog import DOWNLOADS, HUB_MODELS, projector_file, weights_file
@@ -58,7 +58,7 @@ class LocalBackend(HereBackend[LocalEntry]):
     tries = 2
     at_once = 1
 
-    def open(self, model: Opening[LocalEntry]) -> Chat:
+    def open(self, model: ModelRequest[LocalEntry]) -> Chat:
         """The model; it is loaded when first asked."""
         entry = model.entry
         file, mmproj = _files(model)
@@ -84,17 +84,17 @@ class LocalBackend(HereBackend[LocalEntry]):
         capabilities.presume(video="input_video")
         return LocalChat(card, weights, timeout=entry.timeout, capabilities=capabilities)
 
-    def check(self, model: Opening[LocalEntry]) -> None:
+    def check(self, model: ModelRequest[LocalEntry]) -> None:
         """Reject weights that are not there or are no weights."""
         _check_files(model.name, *_files(model))
 
-    def state(self, model: Opening[LocalEntry]) -> str:
+    def state(self, model: ModelRequest[LocalEntry]) -> str:
         """Whether the weights are there."""
         file, _ = _files(model)
         return "ready" if file.is_file() else f"longtake models pull {model.name}"
 
 
-def _files(model: Opening[LocalEntry]) -> tuple[Path, Path | None]:
+def _files(model: ModelRequest[LocalEntry]) -> tuple[Path, Path | None]:
     """Where the model and its projector are, or will be."""
     known = model.name, model.entry, model.folder
     return weights_file(*known), projector_file(*known)
@@ -208,7 +208,7 @@ class Beginning:
     name: str
 
     def restore(self) -> bool:
-        """Have the model know it without reading it, if that was saved."""
+        """Load the saved prompt state; return whether there was one."""
         try:
             for file in self.folder.glob(f"{self.name}-*"):
                 # the runtime crashes on a file that was cut off, so its name holds its hash

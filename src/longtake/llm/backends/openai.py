@@ -15,25 +15,16 @@ from typing import Any
 
 from longtake.config.entries import ModelEntry, OpenAIEntry
 from longtake.errors import ConfigError, ModelError
-from longtake.llm.backend import Backend, Opening
+from longtake.llm.backend import Backend, ModelRequest
 from longtake.llm.budget import REAL, Clock, another_try
-from longtake.llm.capabilities import (
-    VIDEO_PARTS,
-    Capabilities,
-    Rung,
-    Verdict,
-    card_with,
-    remembered,
-)
+from longtake.llm.capabilities import Capabilities, card_with, remembered
 from longtake.llm.catalog import bound_key
 from longtake.llm.chat import Card, Chat, Message, Options, Reply, Unavailable, Unsupported, images
 from longtake.llm.http import Endpoint, Response, check_url, is_loopback, redacted
 from longtake.llm.openai_protocol import (
     LIKELY,
     StreamedReply,
-    declined,
     estimated_usage,
-    form_rung,
     is_loading,
     max_images,
     read_reply,
@@ -45,12 +36,6 @@ from longtake.llm.openai_protocol import (
     wire_body,
 )
 from longtake.llm.structured.fit import measure, thin, without_clips
-from longtake.llm.structured.schema import (
-    is_object,
-    matches_schema,
-    may_match_schema,
-    strict_schema,
-)
 from longtake.tracing import events
 from longtake.types import Usage
 
@@ -64,29 +49,25 @@ class OpenAIBackend(Backend[OpenAIEntry]):
     name = "openai"
     settings = OpenAIEntry
 
-    def host(self, model: Opening[OpenAIEntry]) -> str:
+    def host(self, model: ModelRequest[OpenAIEntry]) -> str:
         """The server's host."""
         return check_url(model.name, _base_url(model), keyed=False).hostname or ""
 
-    def open(self, model: Opening[OpenAIEntry]) -> Chat:
+    def open(self, model: ModelRequest[OpenAIEntry]) -> Chat:
         """The model, with the key that is bound to its server."""
         entry = model.entry
         self.check(model)
         base_url = _base_url(model)
         key_env = entry.api_key_env or bound_key(base_url, model.models.entries.values())
         endpoint = Endpoint(
-            model.name,
-            base_url,
-            key_env=key_env,
-            timeout=_timeout(entry, base_url),
-            connections=entry.concurrency or self.at_once,
+            model.name, base_url, key_env=key_env, timeout=_timeout(entry, base_url)
         )
         card = model.card(model=entry.model or model.name, host=endpoint.host)
         capabilities = remembered(model.folder, f"{endpoint.url.geturl()}#{card.model}")
         capabilities.presume(images=entry.images, form=entry.form, video=entry.video)
         return OpenAIChat(card, endpoint, capabilities)
 
-    def check(self, model: Opening[OpenAIEntry]) -> None:
+    def check(self, model: ModelRequest[OpenAIEntry]) -> None:
         """Reject an entry whose key is not there."""
         key_env = model.entry.api_key_env
         # a key that is only bound may be missing: many local servers need none
@@ -95,11 +76,11 @@ class OpenAIBackend(Backend[OpenAIEntry]):
                 f"{model.name}: the environment variable {key_env} holds no key", key=key_env
             )
 
-    def endpoint(self, model: Opening[OpenAIEntry]) -> str:
+    def endpoint(self, model: ModelRequest[OpenAIEntry]) -> str:
         """Models of one server share its limit."""
         return model.entry.base_url
 
-    def state(self, model: Opening[OpenAIEntry]) -> str:
+    def state(self, model: ModelRequest[OpenAIEntry]) -> str:
         """Where the key comes from."""
         return f"key from ${model.entry.api_key_env}" if model.entry.api_key_env else ""
 
@@ -111,7 +92,7 @@ def _timeout(entry: OpenAIEntry, base_url: str) -> float:
     return LOOPBACK_SECONDS if here and entry.timeout == usual else entry.timeout
 
 
-def _base_url(model: Opening[OpenAIEntry]) -> str:
+def _base_url(model: ModelRequest[OpenAIEntry]) -> str:
     key = f"models.{model.name}.base_url"
     if not model.entry.base_url:
         raise ConfigError(f"{key} is not set", key=key)
@@ -135,8 +116,6 @@ class OpenAIChat:
         self._clock = clock
         self._counts = True
         self._discovered = False
-        # per chat, not remembered: a crash may have had another reason
-        self._doubted: set[Rung] = set()
 
     @property
     def card(self) -> Card:
@@ -150,17 +129,14 @@ class OpenAIChat:
             raise Unsupported(self._card.name, "tools")
         request = _Request(messages, options, began=self._clock.now())
         while True:
-            request.rung = form_rung(options, self.capabilities)
-            if request.suspect is not None:
-                request.rung = "plain"
             request.messages = self._sendable(messages, request.max_images)
-            body = wire_body(self._card, request.messages, options, self.capabilities, request.rung)
+            body = wire_body(self._card, request.messages, options, self.capabilities)
             response, streamed = self._post(body, request)
             if response.status < 300:
                 return self._reply(response, request, streamed)
-            another_way = self._mend(response, body, request)
-            if another_way:
-                another_try(another_way)
+            change = self._adapt(response, body, request)
+            if change:
+                another_try(change)
 
     def count(self, text: str) -> int | None:
         """Count tokens with the server's own tokenizer; llama.cpp and vLLM offer one."""
@@ -208,7 +184,7 @@ class OpenAIChat:
     def _post(self, body: dict[str, Any], request: _Request) -> tuple[Response, StreamedReply]:
         """The response, and what was streamed of it, if the body asks for that."""
         on_text = request.options.on_text or (lambda _: None)
-        hidden = partial(self._endpoint.hidden, goes_on=True)
+        hidden = partial(self._endpoint.redact, partial=True)
         streamed = StreamedReply(lambda text: on_text(hidden(text)))
         on_text("")  # an earlier try may have written something
         feed = streamed.feed if "stream" in body else None
@@ -241,7 +217,7 @@ class OpenAIChat:
         return thin(messages, limit)
 
     def _reply(self, response: Response, request: _Request, streamed: StreamedReply) -> Reply:
-        """The reply in a response; how well it keeps to the form is remembered."""
+        """The reply in a response."""
         seconds = self._clock.now() - request.began
         options = request.options
         try:
@@ -254,27 +230,10 @@ class OpenAIChat:
             raise
         # the server can spread the key over parts that only join in the reply; before any of it is
         # quoted in an event
-        hidden = self._endpoint.hidden
+        hidden = self._endpoint.redact
         calls = [replace(call, arguments=hidden(call.arguments)) for call in reply.tool_calls]
         text, thinking = hidden(reply.text), hidden(reply.thinking)
         reply = replace(reply, text=text, thinking=thinking, tool_calls=tuple(calls))
-        # the form was asked for without the way that failed twice, and that worked
-        if request.suspect is not None:
-            why = "the server fails with it and works without"
-            self.capabilities.judge(self._card.name, request.suspect, "refused", why)
-        verdict: Verdict | None = None
-        if request.rung == "tool" and options.schema is not None and reply.tool_calls:
-            # the call only carries the reply
-            reply = replace(reply, text=reply.tool_calls[0].arguments, tool_calls=())
-            verdict = "enforced" if is_object(reply.text) else "accepted, not enforced"
-        elif options.schema is not None and not declined(data):
-            if not _keeps(reply, request):
-                verdict = "accepted, not enforced"
-            # a reply that was cut off shows only that it is not enforced
-            elif reply.finish != "length":
-                verdict = "enforced"
-        if verdict is not None:
-            self.capabilities.judge(self._card.name, request.rung, verdict, reply.text)
         if options.letters:
             self._judge_letters(reply)
         return reply
@@ -286,34 +245,32 @@ class OpenAIChat:
             events.note("letters_not_offered", model=self._card.name, odds=dict(reply.odds))
         self.capabilities.learn(letters=offered)
 
-    def _mend(self, response: Response, body: dict[str, Any], request: _Request) -> str:
-        """Change how the request is put and say how; or raise. Empty: only time had to pass."""
+    def _adapt(self, response: Response, body: dict[str, Any], request: _Request) -> str:
+        """Adapt the request to a refusal; return the change. Empty: only time had to pass."""
         status, text, name = response.status, response.text, self._card.name
         if is_loading(status, text):
             self._wait_for_loading(response, request)
             return ""
         failure = self._endpoint.failure(response)
-        is_too_long = failure.problem == "context"
-        shown, part = len(images(request.messages)), show_as(self._card, self.capabilities)
-        sent_video = part in VIDEO_PARTS and shown > 1
-        if sent_video and not is_too_long and refuses_video(status, text):
-            self.capabilities.refuse(name, part, text)
-            return "the server takes no such video"
-        if shown and self._mend_pictures(response, shown):
-            return "the server takes fewer pictures"
-        if is_too_long and self._can_show_fewer(request):
+        if failure.problem == "context":
+            # a prompt that is too long stays so, whatever else the complaint names
+            if not self._can_show_fewer(request):
+                raise failure
             return "the pictures do not fit"
-        # a prompt that is too long stays so, whatever else the complaint names
-        feature = None if is_too_long else refused_feature(status, text, body)
-        if feature == "schema" and request.rung != "plain":
-            self.capabilities.judge(name, request.rung, "refused", text)
-        elif feature is not None and not self.capabilities.has_refused(feature):
-            self.capabilities.refuse(name, feature, text)
-            if feature == "tools":
-                raise Unsupported(name, "tools")
-        elif not self._is_worth_doubting(status, request):
+        shown = len(images(request.messages))
+        is_video = show_as(self._card, self.capabilities) == self.capabilities.video_part
+        if is_video and shown > 1 and refuses_video(status, text):
+            feature: str | None = "video"
+        elif shown and self._fewer_pictures(response, shown):
+            return "the server takes fewer pictures"
+        else:
+            feature = refused_feature(status, text, body)
+        if feature is None or self.capabilities.has_refused(feature):
             raise failure
-        return f"the server refuses {feature or 'the request'}"
+        self.capabilities.refuse(name, feature, text)
+        if feature == "tools":
+            raise Unsupported(name, "tools")
+        return f"the server refuses {feature}"
 
     def _can_show_fewer(self, request: _Request) -> bool:
         """Whether a prompt whose text alone would fit shows pictures that can be left out."""
@@ -324,8 +281,8 @@ class OpenAIChat:
         request.max_images = number * 3 // 4
         return measure(self, thin(request.messages, 0)) < context
 
-    def _mend_pictures(self, response: Response, shown: int) -> bool:
-        """Whether fewer pictures may help; a model that cannot see raises."""
+    def _fewer_pictures(self, response: Response, shown: int) -> bool:
+        """Whether the server states how many pictures it takes; a model that cannot see raises."""
         status, text = response.status, response.text
         limit = max_images(text) if status < 500 else None
         if limit is not None and 0 < limit < shown:
@@ -337,25 +294,6 @@ class OpenAIChat:
             raise ModelError(
                 self._card.name, "refused", f"the model takes no pictures ({complaint})"
             )
-        return False
-
-    def _is_worth_doubting(self, status: int, request: _Request) -> bool:
-        """Whether an error that names nothing may be about the form that was asked for.
-
-        Some servers crash on what they do not know. The request is sent once more, then without the
-        form; if that works, the form is to blame. This is tried once for each rung.
-        """
-        rung, verdicts = request.rung, self.capabilities.known.verdicts
-        untried = request.options.schema is not None and rung not in verdicts
-        if status != 500 or not untried or rung == "plain":
-            return False
-        if rung not in self._doubted:
-            self._doubted.add(rung)
-            request.repeated = True
-            return True
-        if request.repeated:
-            request.repeated, request.suspect = False, rung
-            return True
         return False
 
     def _wait_for_loading(self, response: Response, request: _Request) -> None:
@@ -376,29 +314,11 @@ class OpenAIChat:
 
 @dataclass
 class _Request:
-    """One request, while it is put in ways that the server may accept."""
+    """One request, while it is adapted to what the server accepts."""
 
     messages: Sequence[Message]
     options: Options
     began: float
-    rung: Rung = "plain"
-    suspect: Rung | None = None
-    """A rung that failed twice without a reason; the request is then sent without a form."""
-    repeated: bool = False
     waiting: bool = False
     max_images: int | None = None
     """The pictures that may fit, once more of them did not."""
-
-
-def _keeps(reply: Reply, request: _Request) -> bool:
-    """Whether a reply keeps to what its rung promises."""
-    if not reply.text.strip() or request.rung == "plain":
-        return True  # says nothing about the server
-    if request.rung == "tool":
-        return reply.finish == "length"  # a forced call that did not come
-    if reply.finish == "length":
-        promised = {} if request.rung == "json_object" else request.options.schema or {}
-        return may_match_schema(reply.text, promised)
-    if request.rung == "json_object":
-        return is_object(reply.text)
-    return matches_schema(reply.text, strict_schema(request.options.schema or {}))

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from longtake.config.entries import ScriptedEntry
 from longtake.errors import ModelError
-from longtake.llm.backend import HereBackend, Opening
+from longtake.llm.backend import HereBackend, ModelRequest
 from longtake.llm.chat import (
     HERE,
     Card,
@@ -128,13 +128,13 @@ class ScriptedBackend(HereBackend[ScriptedEntry]):
     # the same request must get the next reply, not the last one again
     keeps_replies = False
 
-    def open(self, model: Opening[ScriptedEntry]) -> Chat:
+    def open(self, model: ModelRequest[ScriptedEntry]) -> Chat:
         """A chat that gives the entry's replies in order."""
         # free unless the entry sets prices, as tests of budgets do
         card = model.card(price=price_of(model.name, model.entry) or HERE)
         return ScriptedChat(model.entry.replies, card=card)
 
-    def state(self, model: Opening[ScriptedEntry]) -> str:
+    def state(self, model: ModelRequest[ScriptedEntry]) -> str:
         """How many replies it has."""
         return f"{len(model.entry.replies)} replies"
 

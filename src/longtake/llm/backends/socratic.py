@@ -21,7 +21,7 @@ from longtake.llm.backend import (
     Description,
     FrameDescriber,
     HereBackend,
-    Opening,
+    ModelRequest,
     TimeLeft,
     check_channels,
 )
@@ -47,11 +47,11 @@ class SocraticBackend(Backend[SocraticEntry]):
     at_once = 0
     perceives = True
 
-    def host(self, model: Opening[SocraticEntry]) -> str:
+    def host(self, model: ModelRequest[SocraticEntry]) -> str:
         """Where the text model's messages go."""
         return model.models.host(self._llm(model))
 
-    def open(self, model: Opening[SocraticEntry]) -> Chat:
+    def open(self, model: ModelRequest[SocraticEntry]) -> Chat:
         """The text model with eyes."""
         entry = model.entry
         llm = model.models.open(self._llm(model))
@@ -63,15 +63,15 @@ class SocraticBackend(Backend[SocraticEntry]):
         card = Card(model.name, options=model.options, max_pixels=entry.max_pixels)
         return SocraticChat(card, llm, model.describer, model.channels or entry.channels)
 
-    def needs(self, model: Opening[SocraticEntry]) -> tuple[str, ...]:
+    def needs(self, model: ModelRequest[SocraticEntry]) -> tuple[str, ...]:
         """The text model."""
         return (self._llm(model),)
 
-    def state(self, model: Opening[SocraticEntry]) -> str:
+    def state(self, model: ModelRequest[SocraticEntry]) -> str:
         """What it sees."""
         return f"sees {', '.join(model.entry.channels) or 'all channels'}"
 
-    def _llm(self, model: Opening[SocraticEntry]) -> str:
+    def _llm(self, model: ModelRequest[SocraticEntry]) -> str:
         key = f"models.{model.name}.llm"
         llm = model.entry.llm
         if not llm:
@@ -147,7 +147,7 @@ class PerceptionOnlyBackend(HereBackend[SensesEntry]):
     keeps_replies = False
     perceives = True
 
-    def open(self, model: Opening[SensesEntry]) -> Chat:
+    def open(self, model: ModelRequest[SensesEntry]) -> Chat:
         """The perception of one film."""
         if model.describer is None:
             raise ConfigError(
@@ -159,7 +159,7 @@ class PerceptionOnlyBackend(HereBackend[SensesEntry]):
         card = Card(model.name, options=model.options)
         return PerceptionOnlyChat(card, model.describer, model.channels or entry.channels)
 
-    def state(self, model: Opening[SensesEntry]) -> str:
+    def state(self, model: ModelRequest[SensesEntry]) -> str:
         """What it sees."""
         return f"sees {', '.join(model.entry.channels) or 'all channels'}"
 

@@ -5,9 +5,9 @@
     guess = ask(run["llm"], "videoagent/predict", Guess, question=question, seen=story)
 
 Keyword arguments other than those below fill the prompt's slots. A reply that cannot be read is
-asked for again, with the reason, and then one decisive field at a time; after that the step's
-documented default stands. An event notes each of these. Without a default an error is raised.
-Nothing is ever made up in place of a reply.
+asked for once more, with the reason; after that the step's documented default stands. An event
+notes each of these. Without a default an error is raised. Nothing is ever made up in place of a
+reply.
 """
 
 from __future__ import annotations
@@ -23,28 +23,12 @@ from pydantic import BaseModel
 from longtake import prompts
 from longtake._util.timecode import clock
 from longtake.errors import ModelError
-from longtake.llm.capabilities import capabilities_of
-from longtake.llm.chat import Chat, Image, Message, Options, Reply, Text, images, say
+from longtake.llm.chat import Chat, Image, Message, Options, Reply, images, say
 from longtake.llm.media import PER_SHEET, scaled
 from longtake.llm.middleware import Carded
 from longtake.llm.structured.fit import fit_to_context
-from longtake.llm.structured.reader import (
-    UnreadableReply,
-    clean_text,
-    cut_loop,
-    from_fields,
-    parse_reply,
-    read_known_fields,
-)
-from longtake.llm.structured.schema import (
-    decisive_fields,
-    field_in_words,
-    in_words,
-    letter_fields,
-    line_in_words,
-    schema_for,
-    single_field_type,
-)
+from longtake.llm.structured.reader import UnreadableReply, clean_text, cut_loop, parse_reply
+from longtake.llm.structured.schema import in_words, schema_for
 from longtake.prompts import Plain, phrase
 from longtake.tracing import events
 from longtake.types import Frame, Question, Segment
@@ -55,8 +39,6 @@ REQUIRED: Any = object()
 """No default: an unreadable reply raises an error."""
 ALL = "*"
 """The whole reply is a draft of the answer."""
-FIELD_TOKENS = 160
-"""Tokens of a reply that is one field."""
 
 
 def ask(
@@ -176,18 +158,7 @@ def _with_frames_between(chosen: list[Image], max_frames: int) -> list[Image]:
 
 @dataclass(frozen=True)
 class TypedRequest:
-    """A typed request to a model, put in smaller steps where its reply cannot be read.
-
-    ::
-
-        the whole form                       the request itself
-        the whole form, with what was wrong  asked_again, unless the first reply was cut off
-        one decisive field at a time         asked_for_field
-        the default, or an error             default_taken
-
-    A model that never manages a whole form is asked for its fields from the start
-    (:attr:`~longtake.llm.chat.Card.by_field`).
-    """
+    """A typed request to a model, made once more where its reply cannot be read."""
 
     chat: Chat
     messages: Sequence[Message]
@@ -196,64 +167,20 @@ class TypedRequest:
 
     def value(self, default: Any) -> Any:
         """What the model replied, or the default."""
-        problem, name = "", self.chat.card.name
+        reply = self.chat.complete(self.messages, self.options)
         try:
-            if self.chat.card.by_field and self.form.lacking({}):
-                return self._singly()
-            reply = self.chat.complete(self.messages, self.options)
-            try:
-                return self._heard(self.form.read(reply), whole=True)
-            except UnreadableReply as error:
-                problem = str(error)
-            # a model whose reply ran out of room rambles on when asked again; one that only
-            # thought too long does not
-            if not (is_cut(reply) and reply.text.strip() and self.form.lacking({})):
-                reply = self._again(reply, problem)
-                try:
-                    return self._heard(self.form.read(reply), whole=True)
-                except UnreadableReply as error:
-                    problem = str(error)
-            return self._heard(self._field_by_field(reply, problem), whole=False)
-        except (UnreadableReply, ModelError) as error:
+            return self.form.read(reply)
+        except UnreadableReply as error:
+            problem = str(error)
+        try:
+            return self.form.read(self._again(reply, problem))
+        except UnreadableReply as error:
+            problem = str(error)
+        except ModelError as error:
             # a prompt that just fitted may be too long with another turn
-            if isinstance(error, ModelError) and (error.problem != "context" or not problem):
+            if error.problem != "context":
                 raise
-            prompt, why = self.options.prompt, str(error)
-            if default is REQUIRED:
-                detail = f"the reply to {prompt} cannot be used: {problem or error}"
-                raise ModelError(name, "unreadable", detail) from error
-            is_record = isinstance(default, BaseModel)
-            taken = default.model_dump(mode="json") if is_record else default
-            events.note("default_taken", prompt=prompt, model=name, why=why, default=taken)
-            return default
-
-    def _heard(self, value: Any, *, whole: bool) -> Any:
-        """The value; whether the model managed a whole form is remembered with its endpoint."""
-        capabilities = capabilities_of(self.chat)
-        if capabilities is not None:
-            capabilities.heard(whole=whole)
-        return value
-
-    def _singly(self) -> Any:
-        """The decisive fields, each asked for alone from the start."""
-        members: dict[str, Any] = {}
-        *before, last = self.messages
-        *parts, text = last.parts
-        assert isinstance(text, Text)
-        for name in self.form.lacking({}):
-            # the field in place of the whole form
-            request, single = self.form.single(name)
-            alone = f"{text.text.removesuffix(self.form.instruction).rstrip()}\n\n{request}".strip()
-            asked = [*before, replace(last, parts=(*parts, Text(alone)))]
-            members |= self._field(single, asked, FIELD_TOKENS)
-        return self.form.assemble(members)
-
-    def _field(self, single: ReplyForm, messages: Sequence[Message], room: int) -> dict[str, Any]:
-        """The reply to a request for one field; raises :class:`UnreadableReply`."""
-        room = min(self.options.max_tokens, room)
-        small = replace(self.options, schema=single.schema, max_tokens=room)
-        members: dict[str, Any] = single.read(self.chat.complete(messages, small)).model_dump()
-        return members
+        return self._default(default, problem)
 
     def _again(self, reply: Reply, problem: str) -> Reply:
         """The reply to the same request, put once more with what was wrong."""
@@ -264,26 +191,19 @@ class TypedRequest:
         asked = [*self.messages, _quoted(reply), say("user", *again.user)]
         return self.chat.complete(asked, self.options)
 
-    def _field_by_field(self, reply: Reply, problem: str) -> Any:
-        """The reply from its decisive fields, each of those that are not known asked for alone."""
-        members = self.form.known(reply)
-        names = self.form.lacking(members)
-        if not names:
-            raise UnreadableReply(problem)
-        # a model that thinks needs its room for that
-        room = self.options.max_tokens if reply.thinking else FIELD_TOKENS
-        prompt, model = self.options.prompt, self.chat.card.name
-        for name in names:
-            events.note("asked_for_field", prompt=prompt, model=model, field=name, why=problem)
-            request, single = self.form.single(name)
-            asked = [*self.messages, _quoted(reply), say("user", request)]
-            members |= self._field(single, asked, room)
-        return self.form.assemble(members)
+    def _default(self, default: Any, problem: str) -> Any:
+        prompt, name = self.options.prompt, self.chat.card.name
+        if default is REQUIRED:
+            detail = f"the reply to {prompt} cannot be used: {problem}"
+            raise ModelError(name, "unreadable", detail)
+        plain = default.model_dump(mode="json") if isinstance(default, BaseModel) else default
+        events.note("default_taken", prompt=prompt, model=name, why=problem, default=plain)
+        return default
 
 
 def _quoted(reply: Reply) -> Message:
     """An unreadable reply as the model's own turn, shortened."""
-    # a model that is shown how it rambled rambles on, so a cut reply is quoted briefly
+    # quoting a long cut reply makes the model repeat it
     text = text_before_loop(reply)[: 200 if is_cut(reply) else 2000]
     return say("assistant", text or prompts.phrase("shared", "empty"))
 
@@ -332,47 +252,6 @@ class ReplyForm:
         except UnreadableReply as error:
             # what its last words lack would not help the model; that they were too many does
             raise UnreadableReply(phrase("shared", "cut_off") if cut else str(error)) from error
-
-    def known(self, reply: Reply) -> dict[str, Any]:
-        """The fields of an unreadable reply that can be read."""
-        if self.schema is None:
-            return {}
-        return read_known_fields(text_before_loop(reply), self.kind, self.question)
-
-    def lacking(self, known: Mapping[str, Any]) -> Sequence[str]:
-        """The decisive fields that are not known; none where they cannot be asked for singly."""
-        if self.schema is None:
-            return ()
-        names = [name for name in decisive_fields(self.kind, self.question) if name not in known]
-        askable = all(self._request(name) is not None for name in names)
-        # a type that lacks more fields is not worth a call for each
-        return names if askable and len(names) <= 4 else ()
-
-    def single(self, name: str) -> tuple[str, ReplyForm]:
-        """The words that ask for one field alone, and the form of the reply to them."""
-        whole: type[BaseModel] = self.kind
-        kind = single_field_type(whole, name)
-        form = ReplyForm(kind, self.question, schema_for(kind, self.question))
-        return self._request(name) or "", form
-
-    def assemble(self, members: Mapping[str, Any]) -> Any:
-        """The reply from its fields, or :class:`UnreadableReply`."""
-        return from_fields(members, self.kind, self.question)
-
-    def _request(self, name: str) -> str | None:
-        """How one field is asked for; ``None`` where it is too intricate for that."""
-        assert self.schema is not None
-        if name in letter_fields(self.kind):
-            return prompts.load("shared/one_letter").render().user[0]
-        # alone, a list needs no JSON: lines are read as well
-        line = line_in_words(self.schema, name)
-        if line is not None:
-            listed = prompts.load("shared/one_list").render(name=Plain(name), line=Plain(line))
-            return listed.user[0]
-        words = field_in_words(self.schema, name)
-        if words is None:
-            return None
-        return prompts.load("shared/one_field").render(name=Plain(name), kind=Plain(words)).user[0]
 
 
 def text_before_loop(reply: Reply) -> str:

@@ -33,7 +33,7 @@ _BOXED = re.compile(
     r"\\boxed\s{0,3}\{\s{0,3}(?:\\text\w{0,4}\s?\{\s{0,3})?\(?([A-Za-z])\)?[\s}]{0,4}\}"
 )
 _NAMED = re.compile(
-    r"\banswer\b[*_`]{0,3}\s{0,3}(?:is\b|:)[:\s*_`\"'“]{0,8}(\S.{0,300}?)(?:[.!]?[\s*_`\"'”]{0,8}(?:\n|$))",
+    r"\b(?:answer|choice)\b[*_`]{0,3}\s{0,3}(?:is\b|:)[:\s*_`\"'“]{0,8}(\S.{0,300}?)(?:[.!]?[\s*_`\"'”]{0,8}(?:\n|$))",
     re.IGNORECASE,
 )
 """Words to the end of the line after "the answer is"."""

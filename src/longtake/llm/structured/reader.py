@@ -1,139 +1,48 @@
-"""Reads a reply as its type: JSON, or ``key: value`` lines, YAML, XML tags and Markdown tables.
+"""Reads a reply as its type: JSON, or the bare value of the one field that decides.
 
-Every reading that the text allows is a candidate; if they disagree, the reply is unreadable.
+Every object that may be the reply is a candidate; if they disagree, the reply is unreadable.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from longtake.llm.structured.fields import Fields
-from longtake.llm.structured.letters import normalized_text, stated_letters
-from longtake.llm.structured.schema import letter_fields
-from longtake.llm.structured.tolerant_json import Found, NotJson, lists, objects, parse
+from longtake.llm.structured.json_text import Found, NotJson, is_cut, parse, values, without_mark
+from longtake.llm.structured.letters import normalized_text, read_letter, stated_letters
+from longtake.llm.structured.schema import (
+    EXPLANATIONS,
+    decisive_fields,
+    follow,
+    is_letter,
+    letter_fields,
+    plain_schema,
+)
+from longtake.llm.structured.values import fit_value, fold, is_placeholder, listed_items
 from longtake.tracing import events
 from longtake.types import Question
-
-Resolve = Callable[[str], str | None]
-"""The field that a key as written stands for."""
-
-_KEY_LINE = re.compile(
-    r"""[ \t]*(?:[-*+>#•]{1,4}[ \t]+|\d{1,2}[.)][ \t]+)?  # a bullet or a heading
-        [*_`"']{0,3}([A-Za-z][A-Za-z_ -]{0,30}?)[*_`"']{0,3}
-        [ \t]*[:=][ \t]*[*_`]{0,3}(.*)""",
-    re.VERBOSE,
-)
-_BULLET = re.compile(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(.*)")
-_TAG = re.compile(r"<([A-Za-z][\w-]{0,40})>([^<]*)</\1>")
-_RULE_CELL = re.compile(r":?-{2,}:?")
-_FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
-
-
-class Contradiction(ValueError):
-    """One field with two values."""
-
-
-def labelled_values(text: str, resolve: Resolve) -> dict[str, Any]:
-    """The fields that a text gives by name, as text or lists of texts."""
-    # models fence YAML and tables too
-    text = _FENCE.sub("", text)
-    members: dict[str, Any] = {}
-    for field, value in [*_tags(text, resolve), *_table(text, resolve), *_key_lines(text, resolve)]:
-        if value == "":
-            continue  # a key with nothing after it says nothing
-        # one field may stand in a table and in a line below it, with one value
-        if members.setdefault(field, value) != value:
-            raise Contradiction(f"two values for {field}")
-    return members
-
-
-def _tags(text: str, resolve: Resolve) -> list[tuple[str, Any]]:
-    """``<choice>B</choice>``"""
-    tags = [(resolve(name), value.strip()) for name, value in _TAG.findall(text)]
-    return [(name, value) for name, value in tags if name]
-
-
-def _table(text: str, resolve: Resolve) -> list[tuple[str, Any]]:
-    """A Markdown table: field names in its first row, or in its first column."""
-    rows: list[list[str]] = []
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if line.count("|") >= 2 and not all(map(_RULE_CELL.fullmatch, cells)):
-            rows.append(cells)
-    if not rows:
-        return []
-    header = [resolve(cell.strip("*_` ")) for cell in rows[0]]
-    # a header with a name that is not ours belongs to a table about something else
-    if len(header) > 1 and all(header):
-        cells_below = [zip(header, row, strict=False) for row in rows[1:]]
-        return [(str(name), cell) for row in cells_below for name, cell in row]
-    pairs = [(resolve(row[0].strip("*_` ")), row[1]) for row in rows if len(row) == 2]
-    return [(name, cell) for name, cell in pairs if name]
-
-
-def _key_lines(text: str, resolve: Resolve) -> list[tuple[str, Any]]:
-    """``reason: it barks`` and ``choice: B``, each from the start of a line, or YAML."""
-    blocks: list[tuple[str, list[str]]] = []
-    for line in text.splitlines():
-        match = _KEY_LINE.fullmatch(line)
-        field = resolve(match.group(1)) if match else None
-        if match and field:
-            blocks.append((field, [match.group(2)]))
-        elif blocks:
-            blocks[-1][1].append(line)
-    return [(field, _block(first, rest)) for field, (first, *rest) in blocks]
-
-
-def _block(first: str, rest: list[str]) -> Any:
-    """The value of a key: the rest of its line, the lines below it, or the list below it."""
-    first = _without_quotes(first).removeprefix("|").removeprefix(">")
-    written = [line for line in rest if line.strip()]
-    if not first and written and _BULLET.fullmatch(written[0]):
-        return _yaml_list(written)
-    kept = [first] if first else []
-    for line in rest:
-        # a value ends at a blank line: what follows is said about it
-        if not line.strip() and kept:
-            break
-        kept.append(line.strip())
-    return " ".join(part for part in kept if part)
-
-
-def _yaml_list(lines: list[str]) -> list[Any]:
-    items: list[list[str]] = []
-    for line in lines:
-        match = _BULLET.fullmatch(line)
-        if match:
-            items.append([match.group(1)])
-        elif items:
-            items[-1].append(line)
-    return [_yaml_item(item) for item in items]
-
-
-def _yaml_item(lines: list[str]) -> Any:
-    pairs = [_KEY_LINE.fullmatch(line) for line in lines]
-    if all(pairs):
-        return {match.group(1): _without_quotes(match.group(2)) for match in pairs if match}
-    return " ".join(line.strip() for line in lines)
-
-
-def _without_quotes(value: str) -> str:
-    """A value without the comma, quotes and emphasis around it."""
-    bare = value.strip().rstrip(",").strip().strip("*_`").strip()
-    if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'":
-        return bare[1:-1]
-    return bare
-
 
 M = TypeVar("M", bound=BaseModel)
 Object = dict[str, Any]
 
+# what models call a letter and a reason, folded
+LETTER_NAMES: tuple[str, ...] = ("answer", "letter", "option", "choice", "selection")
+LETTER_NAMES += ("finalanswer", "finalchoice", "correctanswer", "correctoption")
+LETTER_NAMES += ("bestanswer", "bestoption", "selectedoption")
+REASON_NAMES = ("reason", "reasoning", "explanation", "rationale", "justification", "why")
 _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)\n?\s*```", re.DOTALL)
-_LABELLED = re.compile(
+_LABEL = re.compile(r"""^[\s*_>#-]{0,8}([A-Za-z][\w ]{0,30})[*_`"']{0,3}[ \t]{0,3}[:=]""", re.M)
+_NAME_BEFORE = re.compile(
+    r"""([A-Za-z][\w -]{0,30})[*_`"']{0,3}[ \t]{0,3}([:=|>])(?=[*_`"'\s]{0,6}[^\s*_`"'])"""
+)
+"""What may give a field by name, in whatever layout."""
+_QUOTED_KEY = re.compile(r"""["']([\w -]{1,40})\\?["'][ \t]{0,4}[:=]""")
+_CHOSEN = re.compile(
     r"""\b(?:[Cc]hoice|[Aa]nswer|[Ll]etter)["'*_`]{0,3}[ \t]?[:=][\s"'*_`(]{0,4}([A-Z])\b"""
 )
 _DECLINES = re.compile(
@@ -158,34 +67,14 @@ def parse_reply(
     """
     if not text.strip():
         raise UnreadableReply("the reply was empty")
-    fields = Fields(kind, question, cut=cut)
+    reader = _Reader(kind, question, cut)
     try:
-        candidates, prose = _candidates(text.strip(), fields)
-    except NotJson as error:
-        raise UnreadableReply(
-            f"the reply holds a JSON object that cannot be read: {error}"
-        ) from error
-    except Contradiction as error:
-        raise UnreadableReply(f"the reply contradicts itself: {error}") from error
-    value: M = _agreed(candidates, fields)
-    _check_prose(prose, value, fields)
-    return value
-
-
-def read_known_fields(text: str, kind: type[BaseModel], question: Question | None = None) -> Object:
-    """The fields of a reply that lacks others; none where what it holds is invalid."""
-    fields = Fields(kind, question, cut=True)
-    try:
-        candidates, _ = _candidates(text.strip(), fields)
-    except (NotJson, Contradiction):
-        return {}
-    # with two objects, it is unclear which one is meant
-    return fields.valid_parts(candidates[0]) if len(candidates) == 1 else {}
-
-
-def from_fields(members: Mapping[str, Any], kind: type[M], question: Question | None = None) -> M:
-    """A reply from fields that were read one by one, or :class:`UnreadableReply`."""
-    value: M = _agreed([dict(members)], Fields(kind, question))
+        candidates, prose = reader.candidates(_unwrapped_text(text.strip()))
+        value: M = reader.agreed(candidates)
+    except (NotJson, RecursionError) as error:
+        detail = f"the reply holds a JSON object that cannot be read: {error}"
+        raise UnreadableReply(detail) from error
+    reader.check_prose(prose, value)
     return value
 
 
@@ -198,120 +87,268 @@ def explain(error: ValidationError) -> str:
     return "\n".join(lines)
 
 
-def _candidates(text: str, fields: Fields) -> tuple[list[Object], str]:
-    """The objects that may be the reply, and the prose around them."""
-    text = _unquoted(text, fields)
-    # JSON first: labelled lines inside it are part of it
-    values = _json_in(text, fields)
-    if values:
-        # a fence does not mark the answer: a reply may fence what a film shows
-        outside = _outside(text, values)
-        if any(map(fields.labels, outside)):
-            raise Contradiction("an object stands among fields that are given otherwise")
-        return _unwrapped(values, fields), "\n".join(outside)
-    members = _labelled(text, fields)
-    # a refusal that is read as text would pass for an answer
-    if members is None and _DECLINES.match(text) is None:
-        members = fields.bare(text)
-    return [members] if members is not None else [], text
-
-
-def _unquoted(text: str, fields: Fields) -> str:
-    """A text without the code fence, the quotes or the brackets that are around all of it."""
+def _unwrapped_text(text: str) -> str:
+    """A text without the code fence or the quotes that are around all of it."""
     fence = _FENCED.fullmatch(text)
     # two blocks are not one reply in a fence
     if fence and "```" not in fence.group(1):
         text = fence.group(1).strip()
-    if not text.startswith(('"', "[")):
+    if not text.startswith('"'):
         return text
     try:
         value = parse(text)
     except NotJson:
         return text
-    if isinstance(value, list) and len(value) == 1 and not fields.sole_list:
-        value = value[0]
     return value.strip() if isinstance(value, str) else text
 
 
-def _json_in(text: str, fields: Fields) -> list[Found]:
-    """The JSON in a text: objects, or lists where the only decisive field is one."""
-    values = objects(text)
-    if not fields.sole_list or any(_holds_list(one.value, fields) for one in values):
-        return values
-    return [one for one in lists(text) if one.value]
+@dataclass(frozen=True)
+class _Reader:
+    """Looks for the fields of a reply type in a text."""
 
+    kind: type[BaseModel]
+    question: Question | None
+    cut: bool = False
 
-def _holds_list(value: Object, fields: Fields) -> bool:
-    """Whether an object holds the field that is a list, under whatever name."""
-    inside = fields.unwrapped(value)
-    parts = [part for one in inside for part in one.values() if isinstance(part, list)]
-    return len(parts) == 1 or any(map(fields.named_in, inside))
+    @cached_property
+    def schema(self) -> Mapping[str, Any]:
+        return plain_schema(self.kind)
 
+    @cached_property
+    def needed(self) -> list[str]:
+        """The decisive fields."""
+        return decisive_fields(self.kind, self.question)
 
-def _unwrapped(values: Sequence[Found], fields: Fields) -> list[Object]:
-    candidates: list[Object] = []
-    for one in values:
-        if isinstance(one.value, list) and fields.sole_list:
-            candidates.append({fields.sole_list: one.value})
-        else:
-            candidates += fields.unwrapped(one.value)
-    return candidates
+    @cached_property
+    def sole(self) -> Mapping[str, Any]:
+        """The schema of the only decisive field; empty if there are several."""
+        return self.node(self.needed[0]) if len(self.needed) == 1 else {}
 
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Folded name to field: the fields' own names first, then what models call them."""
+        names = {fold(name): name for name in self.kind.model_fields}
+        for name in self.kind.model_fields:
+            explains = name in EXPLANATIONS and name not in self.needed
+            aliases = REASON_NAMES if explains else ()
+            for alias in LETTER_NAMES if is_letter(self.node(name)) else aliases:
+                names.setdefault(alias, name)
+        return names
 
-def _outside(text: str, values: Sequence[Found]) -> list[str]:
-    """The prose before, between and after the JSON in a text."""
-    pieces, at = [], 0
-    for one in values:
-        # "Answer:" right before an object announces it
-        pieces.append(re.sub(r"\s*(?:```\w*\s*)?$", "", text[at : one.start]))
-        at = one.end
-    return [*pieces, text[at:]]
+    def node(self, name: str) -> Mapping[str, Any]:
+        """The schema of a field."""
+        return follow(self.schema, self.schema["properties"][name])
 
+    def candidates(self, text: str) -> tuple[list[Object], str]:
+        """The objects that may be the reply, and the prose around them."""
+        found = values(text)
+        listed = self.sole.get("type") == "array"
+        if listed and not any(self._holds_list(one.value) for one in found):
+            found = [one for one in values(text, "[") if one.value]
+        if not found:
+            # a refusal that is read as text would pass for an answer
+            bare = None if _DECLINES.match(text) else self._bare(text)
+            return [] if bare is None else [bare], text
+        objects: list[Object] = []
+        for one in found:
+            if isinstance(one.value, list):
+                objects.append({self.needed[0]: one.value})
+            else:
+                objects += self._unwrapped(one.value)
+        prose = _outside(text, found)
+        if self._given_in(prose, ":=|>"):
+            raise NotJson("it stands among fields that are given otherwise")
+        return objects, prose
 
-def _labelled(text: str, fields: Fields) -> Object | None:
-    """What labelled lines, tags and tables say, where they name every decisive field."""
-    if fields.cut and not fields.sole_text:
-        # later lines may be part of a text whose end is lost
-        first, line_break, _ = text.partition("\n")
-        text = first if line_break else ""
-    members = labelled_values(text, fields.resolve)
-    return members if members.keys() >= {*fields.needed} else None
+    def agreed(self, candidates: Sequence[Object]) -> Any:
+        """The one reply that all readable candidates give."""
+        fits: dict[tuple[Any, ...], Any] = {}
+        problem = "the reply holds no JSON object"
+        for candidate in candidates:
+            try:
+                value = self._validated(candidate)
+            except ValueError as error:  # which a ValidationError is
+                problem = explain(error) if isinstance(error, ValidationError) else str(error)
+                continue
+            # readings that agree on what is decisive are one answer, whatever the wording of texts
+            decisive = [getattr(value, name) for name in self.needed]
+            key = [normalized_text(one) if isinstance(one, str) else repr(one) for one in decisive]
+            fits.setdefault(tuple(key), value)
+        if len(fits) > 1:
+            problem = f"the reply holds {len(fits)} different answers; give exactly one"
+        if len(fits) != 1:
+            raise UnreadableReply(problem)
+        return next(iter(fits.values()))
 
+    def check_prose(self, prose: str, value: BaseModel) -> None:
+        """Refuse a reply whose prose announces another letter than its fields do."""
+        letters = {getattr(value, name) for name in letter_fields(self.kind)}
+        if self.question is None or not self.question.options or not letters:
+            return
+        if (stated_letters(prose, self.question) | set(_CHOSEN.findall(prose))) - letters:
+            raise UnreadableReply("the reply announces more than one answer; give exactly one")
 
-def _agreed(candidates: Sequence[Object], fields: Fields) -> Any:
-    """The one reply that all readable candidates give."""
-    fits: dict[tuple[Any, ...], Any] = {}
-    problem = "the reply holds no JSON object"
-    for candidate in candidates:
+    def _given_in(self, text: str, marks: str) -> bool:
+        """Whether a text gives a field of ours by name, followed by one of these marks."""
+        for words, mark in _NAME_BEFORE.findall(text):
+            last = words.split()[-2:]
+            if mark in marks and (self._field(last[-1]) or self._field("".join(last))):
+                return True
+        return False
+
+    def _field(self, key: str) -> str | None:
+        """The field that a key stands for; models give a reason also where none was asked for."""
+        folded = fold(key)
+        return self.names.get(folded) or ("reason" if folded in REASON_NAMES else None)
+
+    def _named_in(self, value: Mapping[str, Any]) -> bool:
+        return any(fold(str(key)) in self.names for key in value)
+
+    def _holds_list(self, value: Object) -> bool:
+        """Whether an object holds the field that is a list, under whatever name."""
+        inside = self._unwrapped(value)
+        lists = [part for one in inside for part in one.values() if isinstance(part, list)]
+        return len(lists) == 1 or any(map(self._named_in, inside))
+
+    def _unwrapped(self, value: Any, depth: int = 0) -> list[Object]:
+        """The objects with our fields in a value: itself, or those that it wraps."""
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            try:
+                value = parse(value)
+            except NotJson:
+                return []
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        # replies have at most three objects around the one that was asked for
+        if not isinstance(value, dict) or depth > 3:
+            return []
+        # {"answer": {"choice": "B"}}: a name of ours around an object with our fields is a wrapper
+        if not self._named_in({k: part for k, part in value.items() if not isinstance(part, dict)}):
+            inner = [one for part in value.values() for one in self._unwrapped(part, depth + 1)]
+            if inner:
+                return inner
+        return [value] if depth == 0 or self._named_in(value) else []
+
+    def _bare(self, text: str) -> Object | None:
+        """A text that is nothing but the value of the only decisive field."""
+        keys = map(fold, _QUOTED_KEY.findall(text))
+        if not self.sole or self.names.keys() & keys or self._given_in(text, "|>"):
+            return None
+        name = self.needed[0]
+        if text.startswith("{") or (text.startswith("[") and not is_letter(self.sole)):
+            return None
+        labels = [(self._field(one[1]), one) for one in _LABEL.finditer(text)]
+        own = [label for field, label in labels if field == name]
+        is_several = bool({field for field, _ in labels} - {None, name})
+        if is_letter(self.sole) and self.question is not None:
+            if self.cut and is_several:
+                return None
+            read = read_letter(text, self.question, cut=self.cut)
+            if own and read_letter(text[own[-1].start() :], self.question, cut=self.cut) != read:
+                return None
+            return {name: read or text} if read or not self.cut else None
+        # lines for several fields were not asked for
+        if is_several:
+            return None
+        if own and not own[0].start():
+            text = text[own[0].end() :].strip(" \t\r\n*_`")
+        if self.sole.get("type") == "string" and "enum" not in self.sole:
+            return {name: text}
+        # a number or a list may have gone on
+        if self.cut:
+            return None
+        if self.sole.get("type") == "array":
+            items = listed_items(text)
+            return {name: items} if items else None
+        return {name: text.strip(" \t\r\n*`\"'").rstrip(".")}
+
+    def _validated(self, value: Object) -> BaseModel:
+        """An object as the reply type."""
+        members = self._members(value)
+        if not members and not self._named_in(value):
+            # an echoed form, or somebody else's object
+            fields = ", ".join(self.kind.model_fields)
+            raise ValueError(f"the object holds none of the fields {fields}")
+        for name in letter_fields(self.kind):
+            if name in self.needed and name not in members:
+                raise ValueError(self._no_letter(name))
+        for name in EXPLANATIONS - {*self.needed} & self.kind.model_fields.keys():
+            # an explanation that is missing says nothing; it does not make the answer unusable
+            if self.node(name).get("type") == "string":
+                members.setdefault(name, "")
+        return self._without_bad_entries(members)
+
+    def _members(self, value: Object) -> Object:
+        """The members of an object under our names, each brought into its field's shape."""
+        members: Object = {}
+        lists = [part for part in value.values() if isinstance(part, list)]
+        if self.sole.get("type") == "array" and not self._named_in(value) and len(lists) == 1:
+            value = {self.needed[0]: lists[0]}  # under another name
+        for key, part in value.items():
+            name = self.names.get(fold(str(key)))
+            if name is None or is_placeholder(part) or not (part == "" or _came(part)):
+                continue
+            node = self.node(name)
+            fitted = fit_value(self._without_cut(name, part), node, self.schema)
+            if fitted is None and {"type": "null"} not in node.get("anyOf", ()):
+                continue
+            if is_letter(node) and self.question is not None and isinstance(fitted, str):
+                fitted = read_letter(fitted, self.question) or fitted
+            if members.setdefault(name, fitted) != fitted:
+                # the text of an option beside its letter says the same
+                raise ValueError(f"{name}: given twice, with different values")
+        return members
+
+    def _without_cut(self, name: str, value: Any) -> Any:
+        """A value as far as its missing end cannot change it."""
+        if not is_cut(value):
+            return value
+        if isinstance(value, list) and len(value) > 1:
+            return [entry for entry in value if not is_cut(entry)]
+        node, text = self.node(name), without_mark(value) if isinstance(value, str) else ""
+        # a description may ask for something exact, such as a time
+        free = node.get("type") == "string" and node.keys() <= {"type", "title", "default"}
+        if text and name not in self.needed and (free or name in EXPLANATIONS):
+            return text
+        # fewer than three words of a decisive text say too little without their end
+        if free and len(text.split()) >= 3:
+            return text
+        raise ValueError(f"the reply was cut off inside {name}")
+
+    def _without_bad_entries(self, members: Object) -> BaseModel:
+        """Validate; entries of lists that are invalid are left out while others remain."""
+        context = {"question": self.question}
         try:
-            value, dropped = fields.validate(candidate)
+            return self.kind.model_validate(members, context=context)
         except ValidationError as error:
-            problem = explain(error)
-            continue
-        except ValueError as error:
-            problem = str(error)
-            continue
-        if dropped:
-            events.note("entries_dropped", entries=dropped)
-        # readings that agree on what is decisive are one answer, whatever the wording of texts
-        decisive = [getattr(value, name) for name in fields.needed]
-        key = [normalized_text(one) if isinstance(one, str) else repr(one) for one in decisive]
-        fits.setdefault(tuple(key), value)
-    if len(fits) > 1:
-        raise UnreadableReply(f"the reply holds {len(fits)} different answers; give exactly one")
-    if not fits:
-        raise UnreadableReply(problem)
-    return next(iter(fits.values()))
+            bad = {tuple(problem["loc"][:2]) for problem in error.errors(include_url=False)}
+            if not all(len(place) == 2 and isinstance(place[1], int) for place in bad):
+                raise
+            kept = dict(members)
+            for name in {str(place[0]) for place in bad}:
+                kept[name] = [part for at, part in enumerate(kept[name]) if (name, at) not in bad]
+                # a list without any valid entry is a wrong reply, not a shorter one
+                if not kept[name]:
+                    raise
+            value = self.kind.model_validate(kept, context=context)
+            events.note("entries_dropped", entries=sorted(f"{a}.{b}" for a, b in bad))
+            return value
+
+    def _no_letter(self, name: str) -> str:
+        letters = self.question.letters if self.question else ""
+        return f"{name}: must be exactly one letter of {', '.join(letters)}"
 
 
-def _check_prose(prose: str, value: BaseModel, fields: Fields) -> None:
-    """Refuse a reply whose prose announces another letter than its fields do."""
-    if fields.question is None or not fields.letters:
-        return
-    letters = {getattr(value, name) for name in letter_fields(fields.kind)}
-    stated = stated_letters(prose, fields.question) | set(_LABELLED.findall(prose))
-    if letters and stated - letters:
-        raise UnreadableReply("the reply announces more than one answer; give exactly one")
+def _came(value: Any) -> bool:
+    """Whether anything of a value came before the text ended."""
+    return not isinstance(value, str) or bool(without_mark(value))
+
+
+def _outside(text: str, found: Sequence[Found]) -> str:
+    """The prose before, between and after the JSON in a text."""
+    ends = [0, *(one.end for one in found)]
+    starts = [*(one.start for one in found), len(text)]
+    return "\n".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
 _SURROGATES = re.compile("[\ud800-\udfff]")

@@ -7,13 +7,11 @@ multiple-choice question; for an open-ended question it is ``None`` and is not a
 from __future__ import annotations
 
 import copy
-import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo, WithJsonSchema, create_model
+from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from longtake.llm.structured.letters import read_letter
 from longtake.types import Question
@@ -95,30 +93,6 @@ def in_words(schema: Mapping[str, Any]) -> str:
     return "\n".join(f'"{name}": {_said(schema, node)}' for name, node in fields.items())
 
 
-def field_in_words(schema: Mapping[str, Any], name: str) -> str | None:
-    """One field in words, where its value can be written without JSON."""
-    node = follow(schema, schema["properties"][name])
-    # lists and objects need brackets, so they are asked for as JSON
-    if node.get("type") == "array" or "properties" in node:
-        return None
-    return _said(schema, schema["properties"][name])
-
-
-def line_in_words(schema: Mapping[str, Any], name: str) -> str | None:
-    """One entry of a list field as a line of text, where it can be written so."""
-    node = follow(schema, schema["properties"][name])
-    if node.get("type") != "array":
-        return None
-    item = follow(schema, node.get("items", {}))
-    # the reader takes a marked line as one entry
-    if item.get("type") == "string":
-        return "- text"
-    kinds = {inner.get("type"): field for field, inner in item.get("properties", {}).items()}
-    if kinds.keys() == {"integer", "string"} and len(item["properties"]) == 2:
-        return f"{kinds['integer']} | {kinds['string']}"
-    return None
-
-
 def bounded_schema(schema: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
     """A schema under which a reply ends within ``max_tokens``: texts share two characters a token.
 
@@ -167,16 +141,6 @@ def decisive_fields(kind: type[BaseModel], question: Question | None = None) -> 
     ]
     # a type that only explains is decided by its explanation
     return [name for name in needed if name not in EXPLANATIONS] or needed
-
-
-@lru_cache(maxsize=256)
-def single_field_type(kind: type[BaseModel], name: str) -> type[BaseModel]:
-    """A type with one field of another type."""
-    field = kind.model_fields[name]
-    made: type[BaseModel] = create_model(
-        f"{kind.__name__}_{name}", __config__=kind.model_config, **{name: (field.annotation, field)}
-    )  # type: ignore[call-overload]
-    return made
 
 
 def follow(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -255,45 +219,7 @@ def _objects(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 BOUNDS = frozenset(
     {"maxLength", "minLength", "pattern", "minimum", "maximum", "minItems", "maxItems"}
 )
-"""Keywords that some strict servers refuse; without them a schema still has its shape."""
-_FIRST_KEY = re.compile(r'\{\s*"([^"\\]*)"\s*:')
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-    "array": (list,),
-    "object": (dict,),
-}
-
-
-def matches_schema(text: str, schema: Mapping[str, Any]) -> bool:
-    """Whether a text is JSON of this shape; bounds on texts and numbers are not checked.
-
-    A server that enforces a schema never sends anything else, so one reply that does not keep to it
-    shows that the schema is not enforced.
-    """
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return _fits(value, schema, schema)
-
-
-def is_object(text: str) -> bool:
-    """Whether a text is one JSON object, as JSON mode promises."""
-    return matches_schema(text, {"type": "object"})
-
-
-def may_match_schema(text: str, schema: Mapping[str, Any]) -> bool:
-    """Whether a text that was cut off may have been the beginning of JSON of this shape."""
-    start = text.lstrip()
-    # prose first: JSON would not have followed
-    if start and not start.startswith("{"):
-        return False
-    key = _FIRST_KEY.match(start)
-    return key is None or key.group(1) in schema.get("properties", {key.group(1): None})
+"""Keywords that strict servers of vendors refuse; without them a schema still has its shape."""
 
 
 def strict_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str, Any]:
@@ -323,27 +249,3 @@ def _strict(node: Any, bounds: bool) -> Any:
         made["required"] = list(made["properties"])
         made["additionalProperties"] = False
     return made
-
-
-def _fits(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
-    node = follow(schema, node)
-    if "anyOf" in node:
-        return any(_fits(value, each, schema) for each in node["anyOf"])
-    if "enum" in node:
-        return value in node["enum"]
-    if "const" in node:
-        return bool(value == node["const"])
-    kinds = _TYPES.get(str(node.get("type")), (object,))
-    # True is an int to Python, and is no number
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        return kinds == (object,)
-    if isinstance(value, list):
-        return all(_fits(each, node.get("items", {}), schema) for each in value)
-    if not isinstance(value, dict):
-        return True
-    fields = node.get("properties", {})
-    if any(name not in value for name in node.get("required", ())):
-        return False
-    if node.get("additionalProperties") is False and value.keys() - fields.keys():
-        return False
-    return all(_fits(each, fields[name], schema) for name, each in value.items() if name in fields)

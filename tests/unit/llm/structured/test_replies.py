@@ -18,7 +18,6 @@ from longtake.llm.structured.schema import (
     decisive_fields,
     in_words,
     schema_for,
-    single_field_type,
 )
 from longtake.types import Question
 
@@ -53,7 +52,7 @@ class Wishes(BaseModel):
         ('{"reason": "no idea"}', "exactly one letter"),
         ('{"choice": "B', "cut off inside choice"),
         ('{"choice": "A"} or {"choice": "B"}', "2 different answers"),
-        ('{"choice": "A" "reason": {"choice": "B"}}', "reason: Input should be a valid string"),
+        ('{"choice": "A" "reason": {"choice": "B"}}', "two values for 'choice'"),
         ('{"choice": "A", "choice": "B"}', "cannot be read"),
         ('{"tool": "look", "arguments": {"at": 3}}', "none of the fields"),
         ("I would say it is A or B", "exactly one letter"),
@@ -69,7 +68,7 @@ def test_an_answer_that_was_not_given_is_not_found(text: str, why: str) -> None:
     [
         ('{"choice": "A", "score": "high"}', "score: "),
         ('{"choice": "A", "score": 11}', "less than or equal to 10"),
-        ('{"choice": "A", "score": 8', "score: Field required"),
+        ('{"choice": "A", "score": 8', "cut off inside score"),
         ('{"choice": "A", "mood": "go', "cut off inside mood"),
         ("A", "no JSON object"),
     ],
@@ -173,7 +172,6 @@ def test_decisive_fields_are_those_without_which_a_reply_says_nothing():
     assert decisive_fields(Reasoned, QUESTION) == ["choice"]
     assert decisive_fields(Reason) == ["reason"]
     assert decisive_fields(Scored, QUESTION) == ["choice", "score"]
-    assert schema_for(single_field_type(Reasoned, "choice"), QUESTION)["required"] == ["choice"]
 
 
 def test_a_schema_that_closes_bounds_its_texts_and_nothing_else():
@@ -214,7 +212,8 @@ def test_deep_json_is_unreadable_and_never_exhausts_the_stack() -> None:
     for depth in (70, 400, 990, 50_000):
         for left, right in (('{"choice":', "}"), ("[", "]"), ('{"frames":[', "]}")):
             for kind in (Guess, Wishes):
-                with pytest.raises(UnreadableReply):
+                # a letter in brackets is a letter
+                with pytest.raises(UnreadableReply) if left != "[" else suppress(UnreadableReply):
                     parse_reply(left * depth + '"A"' + right * depth, kind, QUESTION)
 
 
@@ -228,6 +227,8 @@ def test_a_reply_is_clean_whoever_makes_it() -> None:
 
 NUMBER = 2_000
 """``benchmarks/replies.py --fuzz`` tries more."""
+OTHER = ("as_lines", "as_tags", "as_table")
+"""Layouts that are not read, and must not be misread."""
 
 
 def test_nothing_is_misread() -> None:
@@ -236,10 +237,14 @@ def test_nothing_is_misread() -> None:
     assert not wrong, "\n".join(
         f"{one.case.text!r} of {one.case.question} was read as {one.read}" for one in wrong[:5]
     )
-    whole = [one for one in read if one.case.truth is not None and not one.case.cut]
+    whole = [
+        one
+        for one in read
+        if one.case.truth is not None and not one.case.cut and not one.case.how.endswith(OTHER)
+    ]
     share = sum(one.abstained for one in whole) / len(whole)
-    print(f"{share:.1%} of the replies that say something, whole, could not be read")
-    assert share < 0.15
+    print(f"{share:.1%} of the replies in JSON or in a word, whole, could not be read")
+    assert share < 0.12
 
 
 def test_cases_repeat() -> None:
