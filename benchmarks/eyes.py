@@ -37,6 +37,7 @@ import av
 import numpy as np
 import torch
 from json_server import JsonHandler, serve_in_thread
+from longtake.runner.estimate import estimate, total
 from PIL import Image
 from tokenizers import Tokenizer
 from transformers import (
@@ -51,7 +52,6 @@ from longtake.config import BudgetSettings, MediaSettings, PerceptionSettings, S
 from longtake.config.entries import OpenAIEntry
 from longtake.llm.budget import Ledger, Reservation
 from longtake.runner.assignment import ModelAssignment
-from longtake.runner.estimate import estimate, total
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
 from longtake.types import Question, Usage

@@ -208,7 +208,7 @@ def test_pages_of_methods_compare_every_part_of_the_paper_with_ours(name):
     ]
     assert len(rows) >= 10
     assert any(part == "prompts" and "our own words" in verdict for part, _, verdict in rows)
-    package = Path(longtake.__file__).parent
+    package = ROOT / "src"
     sources = "".join(path.read_text() for path in package.rglob("*.py"))
     others = {*registry.methods.get(name).roles, "transformers"}
     for part, ours, verdict in rows:

@@ -295,18 +295,6 @@ def test_many_uses_end_without_a_credible_answer():
     assert result.answer.status == "not_credible"
 
 
-def test_bounds_hold_where_every_step_may_send_an_agent():
-    method = configure(Symphony, {"preset": "released", "max_steps": 2})
-    plans = [plan("grounding", "one"), plan("grounding", "two")]
-    script = Script(plans, tool="vlm_score", score=lambda _: 4)
-    footage = TestFootage(1799)
-    result, _ = play(script, footage, method)
-    assert result.answer.status == "abstained"
-    bounds = method.bounds(footage.duration, QUESTION)
-    assert bounds.calls >= result.usage.calls > 120
-    assert bounds.frames >= result.usage.frames
-
-
 def test_a_spent_budget_gives_the_refused_answer_rather_than_none():
     script = Script([finish("A"), plan("subtitles"), plan("subtitles")], verdicts=[NO])
     result, _ = play(script, calls=3)

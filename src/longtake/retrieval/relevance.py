@@ -92,7 +92,7 @@ def missing_names(question: str, evidence: Sequence[Evidence], footage: Footage)
     here = " ".join(each.text for each in evidence)
     missing = []
     first = question.split()[0]
-    for value in names(question):
+    for value in names(question.replace("'s ", " ").replace("’s ", " ")):
         # the first word has a capital in any case
         if value.text == first or mentions(here, value.text):
             continue

@@ -253,7 +253,8 @@ def size(cell: TableCell) -> str:
     """How many questions a row has, about films of which length, and the frames of its method."""
     experiment = cell.experiment
     method = configure(methods.get(experiment.method), experiment.fields)
-    known = [] if experiment.questions is None else [f"{experiment.questions:,} questions"]
+    asked = "a number of questions that is not stated"
+    known = [asked if experiment.questions is None else f"{experiment.questions:,} questions"]
     if experiment.seconds:
         known.append(f"films of {experiment.seconds:.0f} s")
     shown = getattr(method, "frames", None)

@@ -151,7 +151,8 @@ def test_a_dry_run_asks_nobody(run, library_file, tmp_path):
     assert "4 agents × 2 questions of lab" in text
     assert not out.exists()
     _, text, _ = run(*sample, "--dry-run", "--json", "--out", out)
-    assert json.loads(text) == {"benchmark": "lab", "agents": 4, "questions": 2}
+    counts = {"schema": 1, "benchmark": "lab", "agents": 4, "questions": 2}
+    assert json.loads(text) == counts
 
 
 def test_a_question_about_each_video_is_asked_unless_a_number_of_questions_is_given(
