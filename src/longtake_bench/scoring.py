@@ -285,9 +285,11 @@ def cited(row: Mapping[str, Any]) -> list[Segment]:
 
 
 def stretches(row: Mapping[str, Any]) -> list[Segment]:
-    """What a result refers to: the talk that an account is from, and what it cites."""
+    """What a result refers to: the stretch of talk that an account is from, or what it cites."""
     context = row.get("context")
-    return [*([Segment(*map(float, context))] if context else []), *cited(row)]
+    if not context:
+        return cited(row)
+    return [Segment(*map(float, context))]
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -75,7 +75,7 @@ workers = 4
 [index]
 fps = 1.0
 [perception]
-encoder = "conse"
+images = "conse"
 [budget]
 calls = 7
 [models.mine]

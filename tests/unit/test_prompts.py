@@ -20,7 +20,10 @@ ASK = {"frames", "default", "temperature", "max_tokens", "seed", "draft", "turns
 
 @functools.cache
 def trees() -> list[tuple[Path, ast.Module]]:
-    return [(path, ast.parse(path.read_text())) for path in sorted(SOURCE.rglob("*.py"))]
+    # what measures uses prompts of the product, too
+    packages = (SOURCE, SOURCE.with_name("longtake_bench"))
+    paths = sorted(path for package in packages for path in package.rglob("*.py"))
+    return [(path, ast.parse(path.read_text())) for path in paths]
 
 
 @functools.cache

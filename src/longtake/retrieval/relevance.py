@@ -94,11 +94,12 @@ def missing_names(question: str, evidence: Sequence[Evidence], footage: Footage)
     first = question.split()[0]
     for value in names(question.replace("'s ", " ").replace("’s ", " ")):
         # the first word has a capital in any case
-        if value.text == first or mentions(here, value.text):
+        name = value.text.removeprefix(first).strip()
+        if not name or mentions(here, name):
             continue
-        places = [line.segment for line in lines if mentions(line.text, value.text)]
+        places = [line.segment for line in lines if mentions(line.text, name)]
         if not any(_is_introduced(places, each.segment, onscreen) for each in evidence):
-            missing.append(value.text)
+            missing.append(name)
     numerals = re.findall(r"\b\d{2,}\b", question)
     return missing + [number for number in numerals if number not in here]
 

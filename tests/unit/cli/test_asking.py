@@ -194,12 +194,11 @@ def test_ctrl_c_tells_what_was_used_and_loses_nothing(run, film):
     assert "interrupted after" in err
 
 
-def test_compare_shows_the_estimate_then_one_row_a_method(run, film):
+def test_compare_shows_one_row_a_method(run, film):
     code, out, err = run(
         "compare", film, "Which?", *OPTIONS, "--method", "blind", "--method", "uniform"
     )
     assert code == 0, err
-    assert "at most" in err
     rows = out.splitlines()
     assert [row.split()[0] for row in rows] == ["method", "blind", "uniform"]
     assert "A. red" in rows[1]

@@ -122,12 +122,12 @@ def test_the_longest_stretch_without_a_look():
 
 def test_what_is_being_done_in_one_line():
     lines = []
-    sink = StatusSink(lambda *shown: lines.append("\n".join(shown)), 7, drafts=True)
+    sink = StatusSink(lambda *shown: lines.append("\n".join(shown)), drafts=True)
     sink.handle(RunStarted(method="videoagent", question="", options=(), film=""))
     sink.handle(StepBegan(name="look [x]", data={"round": 2}))
     sink.handle(ChatCalled(model="m", prompt="p"))
     sink.handle(FramesSeen(frames=()))
-    assert lines[-1] == "look [x] 2 · 1 of at most 7 calls, 0 frames"
+    assert lines[-1] == "look [x] 2 · 1 calls, 0 frames"
     found = [{"start": 10.0 * number, "end": 10.0 * number + 5, "text": "…"} for number in range(6)]
     sink.handle(Noted(label="passages_found", data={"passages": found}))
     reading = "reading 00:00:00–00:00:05, 00:00:10–00:00:15, 00:00:20–00:00:25, 00:00:30–00:00:35"

@@ -38,7 +38,7 @@ def test_the_life_of_a_film(library, tmp_path, film_folder):
     report = add(library, folder, tags=["Work"])
     assert states(report) == {"2025-03-14 one.mp4": "new", "two.mp4": "new"}
     assert [path.name for path, _ in report.failed] == ["broken.mp4"]
-    entry = library.entries("tag=talk and year=2025")[0]
+    entry = library.entries("talks")[0]
     assert (entry.date, entry.tags) == ("2025-03-14", ("films", "talks", "work"))
     best = library.search("price goes up").films[0]
     assert best.entry == entry
@@ -74,7 +74,7 @@ def test_the_life_of_a_film(library, tmp_path, film_folder):
     film(folder, "two.mp4", film_folder, "a rare walrus", "waves", frames=30)
     report = add(library, folder)
     assert states(report)["two.mp4"] == "changed"
-    assert [e.name for e in library.entries("tag=work")] == ["renamed", "two"]
+    assert [e.name for e in library.entries("work")] == ["renamed", "two"]
     assert library.search("nothing of note").films[0].moments[0].sure is False
     assert library.search("rare walrus").films[0].entry.name == "two"
     assert library.index.dead() <= 0.3
@@ -86,7 +86,7 @@ def test_the_life_of_a_film(library, tmp_path, film_folder):
     assert library.search("rare walrus").films[0].entry.missing
 
     # removed
-    library.remove([library.entries("name=two")[0].fingerprint])
+    library.remove([library.entries("two")[0].fingerprint])
     assert [hits.entry.name for hits in library.search("walrus").films] == ["renamed"]
     assert problems(library) == []
 

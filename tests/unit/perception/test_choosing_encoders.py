@@ -1,7 +1,5 @@
 """Encoders are chosen by name and purpose; installed packages add their own."""
 
-import dataclasses
-
 import pytest
 import tinymodels
 from films import FILMS
@@ -61,9 +59,7 @@ def test_an_encoder_without_texts_is_refused_for_search(tmp_path):
         PerceptionModels(PerceptionSettings(images="efficientnet-lite2"), tmp_path).images  # noqa: B018
 
 
-def test_the_old_names_of_the_settings_still_work():
-    old = ("perception.encoder=clip-vit-base-patch32", "perception.encoder_folder=/clip")
-    chosen = load(assignments=(*old, "perception.looks=dinov2-small")).perception
-    assert chosen.scene_encoder == "dinov2-small"
-    assert (chosen.images, chosen.images_folder) == ("clip-vit-base-patch32", "/clip")
-    assert {"images", "scene_encoder"} <= dataclasses.asdict(chosen).keys()
+@pytest.mark.parametrize(("former", "now"), [("encoder", "images"), ("looks", "scene_encoder")])
+def test_a_former_name_of_a_setting_is_an_error_that_says_the_present_one(former, now):
+    with pytest.raises(ConfigError, match=f"is now perception.{now}"):
+        load(assignments=(f"perception.{former}=dinov2-small",))
