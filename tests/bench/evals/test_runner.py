@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ from longtake.config.entries import OpenAIEntry
 from longtake.errors import LongtakeError, RunError
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
-from longtake.types import GIVEN, Question
+from longtake.types import GIVEN, Answer, Question, Result, Usage
 from longtake_bench.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake_bench.benchmarks.files import FilmSource
 from longtake_bench.benchmarks.films import FilmFiles
@@ -320,3 +322,24 @@ def test_traces_of_similar_identities_do_not_overwrite_each_other(tmp_path):
     assert len(names) == 2
     assert names[1] == "a_b.jsonl"
     assert names[0].startswith("a_b-")
+
+
+def test_an_answer_whose_check_failed_is_an_error_that_is_asked_again():
+    """Another answer may stand once it was checked, so it must not be kept as a result."""
+
+    class Session:
+        def __init__(self, why):
+            self.why = why
+
+        def under_way(self, *sinks):
+            return nullcontext()
+
+        def answer(self, method, footage, question):
+            return Result(Answer("A", unchecked=self.why), Usage(calls=1), method)
+
+    asked = BenchmarkQuestion("q", "v", Question("Which?", ("one", "two")))
+    source = SimpleNamespace(footage=lambda video: None)
+    for why, status in (("model", "error"), ("budget", "answered"), ("", "answered")):
+        row = answer_one(Solver("blind", Session(why)), source, asked)
+        assert row["status"] == status
+        assert row["usage"]["calls"] == 1
