@@ -69,7 +69,14 @@ from longtake.errors import ModelError, check_least
 from longtake.footage.protocol import Footage
 from longtake.llm.structured.ask import ALL, ask
 from longtake.methods.base import SMALL
-from longtake.retrieval.citing import NOT_FOUND, adds_nothing, evidential, not_found, supporting
+from longtake.retrieval.citing import (
+    NOT_FOUND,
+    adds_nothing,
+    evidential,
+    not_found,
+    passages_stating,
+    supporting,
+)
 from longtake.retrieval.occurrences import (
     _span,
     _start,
@@ -260,7 +267,8 @@ class Lookup:
             note("not_held", answer=text)
             return not_found(footage, question, found)
         if text and adds_nothing(text, question.text):
-            text = holders[0][0].text  # the line itself may say more
+            # the line itself may say more
+            text = (passages_stating(text, question.text, found) or holders)[0][0].text
             if adds_nothing(text, question.text):
                 return not_found(footage, question, found)
         if text and not may_tell(question, [text]):
