@@ -319,6 +319,7 @@ def package(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(site)
     # the registry has read its plug-ins already if another test used it
     monkeypatch.setattr(benchmarks, "_plugins_read", False)
+    monkeypatch.setattr(benchmarks, "_targets", dict(benchmarks._targets))
     yield
     sys.modules.pop("onequestion", None)
 
