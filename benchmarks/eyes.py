@@ -8,8 +8,7 @@ is measured is the way there. It sees each picture and each clip with its own vi
 an OpenAI-compatible server in this process. Replies are held to their schema, and calls of tools to
 theirs: texts are a few words of the model's, times are drawn, and choices take turns, since random
 weights prefer one of a method's agents to the others. The film is one of the laboratory.
-Estimates are compared with what the model counted: of every prompt (which budgets reserve), and of
-the whole question (the most that a method can use, ``longtake.runner.estimate``).
+What budgets reserve for each prompt is compared with what the model counted.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ import traceback
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,6 @@ import av
 import numpy as np
 import torch
 from json_server import JsonHandler, serve_in_thread
-from longtake.runner.estimate import estimate, total
 from PIL import Image
 from tokenizers import Tokenizer
 from transformers import (
@@ -392,17 +390,13 @@ def record_calls() -> list[tuple[int, Usage]]:
 def measure(
     name: str, session: Session, film: Any, questions: list[Question], limit: float
 ) -> dict[str, Any]:
-    """Ask, ``symphony*3`` the first three questions; what was estimated and what was used."""
+    """Ask, ``symphony*3`` the first three questions; what was used."""
     name, _, number = name.partition("*")
     questions = questions[: int(number or 1)]
     method_name, _, show = name.partition("/")
     entry = replace(session.settings.models["eyes"], show=show or "pictures")
     settings = replace(session.settings, models={"eyes": entry})
     session = replace(session, settings=settings)
-    method = session.method(method_name)
-    run = session.run(method, film)
-    bounds = [estimate(method, film.duration, each, run, check=True) for each in questions]
-    most = total(name, bounds)
     recorded.clear()
     Handler.looking = 0.0
     Handler.eyes.forget()
@@ -424,14 +418,13 @@ def measure(
         "pictures": used.frames,
         "tokens_in": used.tokens_in,
         "tokens_out": used.tokens_out,
-        "most": {key: value for key, value in asdict(most).items() if isinstance(value, int)},
         "prompts_over_estimate": over,
         "prompt_share": round(used.tokens_in / max(1, sum(guess for guess, _ in calls)), 3),
         "looking": round(Handler.looking, 2),
     }
 
 
-HEAD = ("run", "calls (most)", "pictures (most)", "tokens in (most)", "tokens out (most)")
+HEAD = ("run", "calls", "pictures", "tokens in", "tokens out")
 HEAD += ("seconds", "pictures a second", "prompts over their estimate")
 
 
@@ -439,8 +432,7 @@ def cells(row: dict[str, Any]) -> list[str]:
     """A row of the table for the docs."""
     cells = [row["run"]]
     for key in ("calls", "pictures", "tokens_in", "tokens_out"):
-        bound = row["most"].get("frames" if key == "pictures" else key)
-        cells.append(f"{row[key]:,} ({'–' if bound is None else format(bound, ',')})")
+        cells.append(f"{row[key]:,}")
     rate = row["pictures"] / max(0.01, row["looking"])
     return [*cells, f"{row['seconds']:.1f}", f"{rate:.1f}", str(len(row["prompts_over_estimate"]))]
 

@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longtake.algorithms import intervals, lexical, stretches
+from longtake.algorithms import intervals, lexical
 from longtake.algorithms.calibration import BIAS, logistic
+from longtake.retrieval import stretches
 from longtake.retrieval.stretches import STEP, WEIGHTS, Talk, expected_best
 from longtake.types import Line, Segment
 from longtake_bench.benchmarks import Benchmark, meetings
