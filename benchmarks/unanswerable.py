@@ -2,7 +2,7 @@
 
     python benchmarks/unanswerable.py --films FOLDER --meetings FOLDER --out build/unanswerable
 
-Five sets, each asked of ``lookup`` with the built-in model:
+Five sets, each asked of ``lookup``, with the built-in model unless ``--model`` names one:
 
 - ``films``: the questions of the benchmark ``films`` that words answer, and each of them put to
   another film that has words;
@@ -33,9 +33,10 @@ from typing import Any
 from longtake.algorithms import lexical
 from longtake.config import load
 from longtake.footage.protocol import Footage
+from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
 from longtake.types import Line, Question, Segment
-from longtake_bench.benchmarks import films, meetings
+from longtake_bench.benchmarks import Benchmark, LabelledQuestion, films, meetings
 from longtake_bench.benchmarks.meetings import TranscriptFootage
 from longtake_bench.report import table
 
@@ -98,7 +99,7 @@ def main(options: argparse.Namespace) -> None:
     known = {}
     if results.is_file():
         known = {row["key"]: row for row in map(json.loads, results.read_text().splitlines())}
-    session = Session(load())
+    session = session_of(options.model)
     rows = []
     with results.open("a", encoding="utf-8") as out:
         for asked in questions(options):
@@ -109,6 +110,11 @@ def main(options: argparse.Namespace) -> None:
                 out.flush()
             rows.append(known[key])
     print_table(rows)
+
+
+def session_of(model: str | None) -> Session:
+    """A session with a model, or the built-in one."""
+    return Session(load(), ModelAssignment(models=(model,) if model else ()))
 
 
 def questions(options: argparse.Namespace) -> Iterator[Asked]:
@@ -123,7 +129,7 @@ def questions(options: argparse.Namespace) -> Iterator[Asked]:
 def about_films(folder: Path) -> Iterator[Asked]:
     """The sets ``films`` and ``premises``."""
     benchmark = films.load(folder, {"split": "all", "films": "present"})
-    told = [item for item in benchmark.items if item.evidence]
+    told = told_items(benchmark)
     with_words = sorted({item.asked.video for item in told})
     rng = random.Random(0)
     for item in told:
@@ -138,6 +144,11 @@ def about_films(folder: Path) -> Iterator[Asked]:
         yield Asked(
             "premises", row["film"], footage, row["question"], accepted, answerable=answerable
         )
+
+
+def told_items(benchmark: Benchmark) -> list[LabelledQuestion]:
+    """The questions of the benchmark ``films`` that words answer."""
+    return [item for item in benchmark.items if item.evidence]
 
 
 def about_stories() -> Iterator[Asked]:
@@ -243,5 +254,6 @@ if __name__ == "__main__":
     parser.add_argument("--meetings", type=Path, help="data folder of the benchmark meetings")
     parser.add_argument("--per-meeting", type=int, default=2)
     parser.add_argument("--method", default="lookup")
+    parser.add_argument("--model", help="a language model other than the built-in one")
     parser.add_argument("--out", type=Path, required=True)
     main(parser.parse_args())
