@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from support.streams import read_stream
 
-from longtake._util.cancellation import check_stop
 from longtake.server.app import build
+from longtake.server.jobs import Outcome
 from longtake.server.journal import Ask
 from longtake.server.routes.runs import EventStream
 from longtake.server.security import AccessKeys
@@ -47,11 +47,12 @@ def state(options):
     state = build(options, AccessKeys("t" * 32, 8750)).state.longtake
     gate = threading.Event()
 
-    def wait(_):
+    def wait(job, stop, report):
         while not gate.wait(0.01):
-            check_stop()
+            stop.check()
+        return Outcome()
 
-    state.pool._act = wait
+    state.pool._work.do = wait
     yield state
     gate.set()
     state.close()
