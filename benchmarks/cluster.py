@@ -9,10 +9,8 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 
-from longtake._util.process_pool import TaskFailed, TaskFinished, WorkerBackend, WorkerPool
+from longtake._util.process_pool import Failure, Workers, run_groups
 from longtake.cluster.backends import parse_backend
 
 TASKS, LATENCY = 24, 0.5
@@ -20,39 +18,18 @@ TASKS, LATENCY = 24, 0.5
 EMPTY = 200
 
 
-@dataclass(frozen=True)
-class Wait:
-    """A task that needs no core."""
-
-    name: str
-    seconds: float
-
-    def run(self) -> Iterator[str]:
-        time.sleep(self.seconds)
-        yield self.name
-
-    def rest(self, done: int) -> Wait:  # noqa: ARG002
-        return self
+def seconds(engine: Workers, tasks: list[float], workers: int) -> float:
+    """Time for tasks that wait so long, from the first to the last, with workers that are ready."""
+    # as many as there are workers, so that each of them is started before the clock
+    run(engine, [1.0] * workers)
+    began = time.perf_counter()
+    run(engine, tasks)
+    return time.perf_counter() - began
 
 
-def seconds(engine: WorkerBackend, tasks: list[Wait], workers: int) -> float:
-    """Time for the tasks, from the first to the last report, with workers that are ready."""
-    with WorkerPool[Wait](engine) as pool:
-        # as many as there are workers, so that each of them is started before the clock
-        warm = [Wait("warm", 1.0) for _ in range(workers)]
-        run(pool, warm)
-        began = time.perf_counter()
-        run(pool, tasks)
-        return time.perf_counter() - began
-
-
-def run(pool: WorkerPool[Wait], tasks: list[Wait]) -> None:
-    pool.submit(*tasks)
-    done = 0
-    for report in pool.reports():
-        assert not isinstance(report, TaskFailed)
-        done += isinstance(report, TaskFinished)
-    assert done == len(tasks)
+def run(engine: Workers, tasks: list[float]) -> None:
+    for _, ended in run_groups(engine, time.sleep, ([task] for task in tasks)):
+        assert not isinstance(ended, Failure)
 
 
 def main() -> None:
@@ -60,8 +37,7 @@ def main() -> None:
     parser.add_argument("--on", default="processes")
     chosen = parser.parse_args()
     where = parse_backend(chosen.on)
-    empty = [Wait(str(number), 0.0) for number in range(EMPTY)]
-    waiting = [Wait(str(number), LATENCY) for number in range(TASKS)]
+    empty, waiting = [0.0] * EMPTY, [LATENCY] * TASKS
     alone = 0.0
     for workers in (1, 2, 4):
         with where.open(workers) as engine:

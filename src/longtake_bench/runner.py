@@ -14,22 +14,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from longtake import __version__, prompts
 from longtake._util import disk_is_full
-from longtake._util.process_pool import (
-    Notice,
-    Processes,
-    TaskFailed,
-    TaskFinished,
-    TaskValue,
-    WorkerPool,
-)
+from longtake._util.process_pool import Failure, Processes, Workers, run_groups
 from longtake.config import Settings
-from longtake.errors import LongtakeError
+from longtake.errors import BudgetSpent, LongtakeError
 from longtake.footage.plain import FootageWithout
 from longtake.llm.catalog import ModelCatalog
+from longtake.llm.middleware import sharing_limits
 from longtake.methods.base import fields_of
 from longtake.runner.assignment import TEAM
 from longtake.runner.session import Session
@@ -42,7 +36,6 @@ from longtake_bench.runs import FORMAT, ResultFigures, RunFolder
 from longtake_bench.scoring import Citations, Rate, accuracy, measure_citations, sound
 
 Row: TypeAlias = dict[str, Any]
-F = TypeVar("F", bound="FilmQuestions")
 
 # a leading dot is unsafe too: such files are hidden, and ".." is another folder
 _UNSAFE = re.compile(r"^\.|[^A-Za-z0-9_.-]")
@@ -117,63 +110,77 @@ def _plain(result: Result) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class FilmQuestions:
-    """A task: the questions about one film, so that its index is built once."""
+class AskInWorker:
+    """Asks one question in a worker; one of ``workers`` that share the limits of endpoints."""
 
     solver: Solver
     source: VideoSource
-    questions: Sequence[BenchmarkQuestion]
+    workers: int
 
-    @property
-    def name(self) -> str:
-        """The film's name in the benchmark."""
-        return self.questions[0].video
-
-    def run(self) -> Iterator[Row | Notice]:
-        """A row for each question."""
-        for asked in self.questions:
-            yield answer_one(self.solver, self.source, asked)
-
-    def rest(self, done: int) -> Self:
-        """The questions that have no row yet."""
-        return dataclasses.replace(self, questions=self.questions[done:])
+    def __call__(self, asked: BenchmarkQuestion) -> Row:
+        """The row of the question."""
+        token = sharing_limits.set(self.workers)
+        try:
+            return answer_one(self.solver, self.source, asked)
+        finally:
+            sharing_limits.reset(token)
 
 
 def run_all(
-    solver: Solver, source: VideoSource, questions: Sequence[BenchmarkQuestion], *, workers: int = 1
+    solver: Solver,
+    source: VideoSource,
+    questions: Sequence[BenchmarkQuestion],
+    *,
+    workers: Workers,
+    max_cost: float | None = None,
+    spent: float = 0.0,
 ) -> Iterator[Row]:
-    """Results in the order in which they arrive."""
-    with Processes(workers) as backend, WorkerPool[FilmQuestions](backend) as pool:
-        for group in by_video(questions):
-            pool.submit(FilmQuestions(solver, source, group))
-        for report in rows_of(pool):
-            if not isinstance(report, Notice):
-                yield report
+    """Results in the order in which they arrive; raises at the run's cost limit.
 
-
-def rows_of(pool: WorkerPool[F]) -> Iterator[Row | Notice]:
-    """The rows of a pool's questions, and the notices of its workers.
-
-    A question that crashes its worker gets an error as its row; the other questions about the film
-    are asked by another worker.
+    The questions about a film are asked one after another, so that its index is built once. One
+    that crashes its worker gets an error as its row. ``max_cost`` is what the run may cost in
+    dollars, and ``spent`` what earlier runs have spent of it.
     """
-    for report in pool.reports():
-        match report:
-            case Notice():
-                yield report
-            case TaskValue(_, row):
-                yield row
-            case TaskFailed(task, done, failure):
-                if failure.disk_full:
-                    # no question can be answered: it is not the fault of this one
-                    raise LongtakeError(f"a worker's disk is full ({failure.message})")
-                asked = task.questions[done]
-                row = {"id": asked.id, "video": asked.video, "status": "error"}
-                yield row | {"error": failure.message, "usage": dataclasses.asdict(Usage())}
-                if task.questions[done + 1 :]:
-                    pool.submit(task.rest(done + 1), first=True)
-            case TaskFinished():
-                pass
+    # what a question in progress may cost counts as spent
+    reserved = solver.session.settings.budget.cost or 0.0
+    left = len(questions)
+
+    def affordable(group: Sequence[BenchmarkQuestion]) -> Iterator[BenchmarkQuestion]:
+        nonlocal spent
+        for asked in group:
+            if max_cost is not None and (spent >= max_cost or spent + reserved > max_cost):
+                return
+            spent += reserved
+            yield asked
+
+    ask = AskInWorker(solver, source, workers.room())
+    for asked, row in run_groups(workers, ask, map(affordable, by_video(questions))):
+        if isinstance(row, Failure):
+            if row.disk_full:
+                # no question can be answered: it is not the fault of this one
+                raise LongtakeError(f"a worker's disk is full ({row.message})")
+            usage = dataclasses.asdict(Usage())
+            failed = {"status": "error", "error": row.message, "usage": usage}
+            row = {"id": asked.id, "video": asked.video} | failed
+        left -= 1
+        spent += cost_of(row) - reserved
+        yield row
+    if left:
+        used = f"${spent:.2f} of ${max_cost or 0:g}; {left} questions left"
+        raise BudgetSpent("cost of the run", used)
+
+
+def run_here(
+    solver: Solver, source: VideoSource, questions: Sequence[BenchmarkQuestion], *, workers: int
+) -> Iterator[Row]:
+    """The results from so many processes of this machine."""
+    with Processes(workers) as processes:
+        yield from run_all(solver, source, questions, workers=processes)
+
+
+def cost_of(row: Mapping[str, Any]) -> float:
+    """What a question has cost, in dollars."""
+    return float(row.get("usage", {}).get("cost") or 0.0)
 
 
 def by_video(questions: Sequence[BenchmarkQuestion]) -> list[list[BenchmarkQuestion]]:
@@ -308,7 +315,7 @@ def collect(
 
     Labels are not used. ``ask_all`` replaces the ``workers`` of this machine.
     """
-    ask_all = ask_all or partial(run_all, workers=workers)
+    ask_all = ask_all or partial(run_here, workers=workers)
     # what is learned about a model meanwhile must not change the method
     solver = dataclasses.replace(solver, session=solver.session.settled(solver.method))
     source: Any = benchmark.source

@@ -8,9 +8,9 @@ import time
 
 import pytest
 from processes import Captions
-from support.working import Count, alone_at_the_gate, collect, make_film, take_turns
+from support.working import Act, make_film
 
-from longtake._util.process_pool import TaskFailed, TaskValue, WorkerPool
+from longtake._util.process_pool import Failure, run_groups
 from longtake.cluster.backends import BackendAddress
 from longtake.cluster.indexing import FilmTask, index_films
 from longtake.config import CacheSettings, IndexSettings, Settings
@@ -19,8 +19,7 @@ from longtake.index.tasks import tasks
 from longtake.runner.films import open_film
 from longtake.types import Question
 from longtake_bench.benchmarks import BenchmarkQuestion
-from longtake_bench.cluster import ClusterRun
-from longtake_bench.runner import Solver, answer_one
+from longtake_bench.runner import Solver, answer_one, run_all
 
 FPS = 12.0
 """Two chunks a film."""
@@ -63,8 +62,8 @@ def store(alone, tmp_path):
 
 def index(folder, paths, after=lambda film: None):
     films = [FilmTask(path, settings=settings(folder)) for path in paths]
-    with BackendAddress("ray").open() as engine, WorkerPool(engine) as pool:
-        for film in index_films(pool, films, print, lambda share: None):
+    with BackendAddress("ray").open() as engine:
+        for film in index_films(engine, films, print, lambda share: None):
             assert film.failure is None, film.failure
             after(film)
 
@@ -74,7 +73,7 @@ def test_layers_from_two_nodes(two, alone, store, paths):
     assert stored(store) == stored(alone)
 
 
-def test_rows_and_limits_are_shared_by_all_workers(two, tmp_path):
+def test_rows_are_those_of_one_process(two):
     asked = []
     for video in ("v0", "v1", "v2"):
         for number in range(2):
@@ -82,8 +81,7 @@ def test_rows_and_limits_are_shared_by_all_workers(two, tmp_path):
             asked.append(BenchmarkQuestion(f"{video}_{number}", video, question))
     solver = Solver("processes:FirstOption")
     with BackendAddress("ray").open() as engine:
-        rows = {row["id"]: row for row in ClusterRun(engine, print)(solver, Captions(), asked)}
-        assert alone_at_the_gate(take_turns(engine, tmp_path / "log"))
+        rows = {row["id"]: row for row in run_all(solver, Captions(), asked, workers=engine)}
     for one in asked:
         expected = answer_one(solver, Captions(), one)
         for row in (rows[one.id], expected):
@@ -91,14 +89,12 @@ def test_rows_and_limits_are_shared_by_all_workers(two, tmp_path):
         assert rows[one.id] == expected
 
 
-def test_a_task_that_crashes_its_worker_is_reported_once(two, capfd):
-    good = [Count(f"good {number}") for number in range(4)]
-    crash = Count("crash", ends=1, how="crash")
-    with BackendAddress("ray").open() as engine, WorkerPool(engine) as pool:
-        values, failures = collect(pool, crash, *good)
-    assert list(failures) == ["crash"]
-    assert failures["crash"].failure.kind == "crashed"
-    assert all(values[task.name] == [0, 1, 2] for task in good)
+def test_an_item_that_crashes_its_worker_is_reported_once(two, capfd):
+    with BackendAddress("ray").open() as engine:
+        values = dict(run_groups(engine, Act(), [["crash", "after"], ["a", "b"], ["refuse"]]))
+    assert values.pop("crash").kind == "crashed"
+    assert values.pop("refuse") == Failure("refused", "no such thing", 2)
+    assert all(values[item] == item for item in ("after", "a", "b"))
     # Ray's own words about it would mix with ours
     assert capfd.readouterr().out == ""
 
@@ -137,19 +133,13 @@ def test_a_wrong_token_is_refused(two, monkeypatch):
 def test_a_node_is_killed_in_the_middle(nodes, alone, store, paths, tmp_path):
     """Four nodes, of which two are lost: one while others count, one while films are indexed."""
     log = tmp_path / "log"
-    numbers = tuple(range(8))
-    counts = [Count(f"c{number}", numbers, pause=0.2, log=str(log)) for number in range(4)]
+    groups = [[f"{name}{number}" for number in range(8)] for name in "abcd"]
     with nodes(4) as (cluster, members):
-        values = {task.name: [] for task in counts}
-        with BackendAddress("ray").open() as engine, WorkerPool(engine) as pool:
-            pool.submit(*counts)
-            for report in pool.reports():
-                assert not isinstance(report, TaskFailed), report
-                if isinstance(report, TaskValue):
-                    values[report.task.name].append(report.value)
-                    if values[report.task.name] == [0, 1, 2] and len(members) == 4:
-                        cluster.remove_node(members.pop(), allow_graceful=False)
-        assert values == {task.name: list(numbers) for task in counts}
+        with BackendAddress("ray").open() as engine:
+            for item, value in run_groups(engine, Act(str(log), pause=0.2), groups):
+                assert value == item
+                if item.endswith("2") and len(members) == 4:
+                    cluster.remove_node(members.pop(), allow_graceful=False)
 
         def lose(film):
             if len(members) == 3:

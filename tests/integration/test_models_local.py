@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from support.patience import PATIENCE
 
 from longtake import prompts
+from longtake._util.cancellation import Stop
 from longtake.config import BudgetSettings, CacheSettings, Settings, cache_folder
 from longtake.errors import ModelError
 from longtake.llm.backends import local
@@ -29,9 +30,10 @@ from longtake.llm.structured.ask import ask
 from longtake.llm.structured.schema import Letter
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
-from longtake.server.engine import EngineService, Job, Outcome
 from longtake.server.films import ServedFilms
+from longtake.server.jobs import Job, JobWorker, Outcome
 from longtake.server.journal import Ask, Journal, Kind, RunRecord, new_id
+from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
 from longtake.tracing.events import Stream
 from longtake.tracing.jsonl import JsonlSink
@@ -229,23 +231,19 @@ def test_a_prompt_is_read_while_the_question_is_written(tmp_path: Path) -> None:
     weights = ModelCatalog(SETTINGS).file(NAME)
     (cache / "models" / weights.name).symlink_to(weights)
     options = replace(options, settings=Settings(cache=CacheSettings(folder=str(cache))))
-    service = EngineService(options)
-    (listed,) = ServedFilms(options).films()
+    catalog, journal = ServedFilms(options), Journal(options.data)
+    worker = JobWorker(options, catalog, journal, ServedLibrary(options, catalog))
+    (listed,) = catalog.films()
     asked = Ask(film=listed.id, question="Where does the train go?", method="lookup", fresh=True)
 
     def done(kind: Kind) -> Outcome:
         run = new_id()
-        record = RunRecord(id=run, kind=kind, ask=asked, created=time.time())
-        Journal(options.data).write(record)
-        service.begin(Job(run, kind, asked, BudgetSettings()))
-        while True:
-            for report in service.reports(run):
-                if isinstance(report, Outcome):
-                    return report
+        journal.write(RunRecord(id=run, kind=kind, ask=asked, created=time.time()))
+        return worker.do(Job(run, kind, asked, BudgetSettings()), Stop(), lambda _: None)
 
     assert done("index").error is None
-    service.load(asked.model_copy(update={"question": "Which train goes to Bremen?"}))
-    service.load(asked)
+    worker.load(asked.model_copy(update={"question": "Which train goes to Bremen?"}), Stop())
+    worker.load(asked, Stop())
     usage = done("ask").usage
     assert usage.tokens_in > 60
     assert usage.tokens_cached >= usage.tokens_in - 1

@@ -70,8 +70,9 @@ def index(
         ):
             if done.failure is not None:
                 failures.append((done.path, done.failure.message, done.failure.exit_code))
-            elif done.opened is not None:
-                facts = {**asdict(done.opened), "seconds": done.seconds}
+            elif done.indexed is not None:
+                facts = asdict(done.indexed)
+                facts.pop("notes")
                 reports.append({"film": str(done.path), **facts})
         if reports:
             # after all films, since those in progress must not be removed

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from longtake._util.process_pool import WorkerPool
 from longtake._util.timecode import clock
 from longtake.cli.options import COUNT
 from longtake.cli.output import progress, say
@@ -69,9 +68,8 @@ def index_on(
     with (
         where.open(workers) as engine,
         progress(f"indexing {plural(len(tasks), 'film')}") as advance,
-        WorkerPool[FilmTask](engine) as pool,
     ):
-        for film in index_films(pool, tasks, say, advance):
+        for film in index_films(engine, tasks, say, advance):
             _announce(film)
             films.append(film)
     return films
@@ -83,5 +81,6 @@ def _announce(film: FilmIndexResult) -> None:
         # most messages begin with the path
         named = text if text.startswith(str(film.path)) else f"{film.path}: {text}"
         say(f"longtake: {named}")
-    elif film.opened is not None:
-        say(f"{film.path}: {clock(film.opened.duration)}, indexed in {film.seconds:.1f} s")
+    elif film.indexed is not None:
+        known = film.indexed
+        say(f"{film.path}: {clock(known.duration)}, indexed in {known.seconds:.1f} s")

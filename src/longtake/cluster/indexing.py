@@ -1,4 +1,4 @@
-"""Films on many workers: one task per film, which computes its layers into the shared store.
+"""Films on many workers: one call per film, which computes its layers into the shared store.
 
 Only a path travels: frames and sound stay in the worker that decodes them.
 """
@@ -11,34 +11,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from longtake._util.process_pool import (
-    Failure,
-    Notice,
-    TaskFailed,
-    TaskFinished,
-    TaskValue,
-    WorkerPool,
-)
-from longtake.cluster.backends import with_notes
+from longtake._util.process_pool import Failure, Workers, run_groups
 from longtake.config import Settings, cache_folder
 from longtake.index.layers import Advance, ignore
 from longtake.index.tasks import TASKS, tasks
 from longtake.runner.films import open_film
-
-
-@dataclass(frozen=True)
-class OpenedFilm:
-    """What is known of a film once it is open."""
-
-    fingerprint: str
-    duration: float
-    layers: tuple[dict[str, Any], ...]
-    """What each part of indexing computes, and whether it was done before."""
+from longtake.tracing.events import Stream
+from longtake.tracing.sinks import NoteSink
 
 
 @dataclass(frozen=True)
 class FilmTask:
-    """Indexes one film."""
+    """A film to index."""
 
     path: Path
     subtitles: Path | None = None
@@ -46,29 +30,45 @@ class FilmTask:
     """Names of the parts to compute; empty: all."""
     settings: Settings = field(default_factory=Settings, repr=False)
 
-    @property
-    def name(self) -> str:
-        """The film's path."""
-        return str(self.path)
 
-    @with_notes
-    def run(self) -> Iterator[OpenedFilm | str]:
-        """The film's facts, then the name of each part that is done."""
-        film = open_film(self.path, self.settings, subtitles=self.subtitles)
+@dataclass(frozen=True)
+class IndexFacts:
+    """What is known of a film once it is indexed."""
+
+    fingerprint: str
+    duration: float
+    layers: tuple[dict[str, Any], ...]
+    """What each part of indexing computes, and whether it was done before."""
+    seconds: float
+    notes: tuple[str, ...] = ()
+    """What the user should know, such as that the file is damaged."""
+
+
+@dataclass(frozen=True)
+class FilmIndexResult:
+    """A film that is finished or has failed."""
+
+    path: Path
+    indexed: IndexFacts | None
+    failure: Failure | None = None
+
+
+def index_film(task: FilmTask) -> IndexFacts:
+    """Compute the parts of a film that are missing."""
+    began = time.perf_counter()
+    notes: list[str] = []
+    with Stream(NoteSink(notes.append)).active():
+        film = open_film(task.path, task.settings, subtitles=task.subtitles)
         duration = film.duration  # the first look at the film makes its folder
-        chosen = [task for task in tasks(film) if task.name in (self.only or TASKS)]
         layers = []
-        for task in chosen:
-            layers.append({"name": task.name, "what": task.describe(), "was_done": task.done()})
-        yield OpenedFilm(film.fingerprint, duration, tuple(layers))
-        for task in chosen:
-            if not task.done():
-                task.build(ignore)
-            yield task.name
-
-    def rest(self, done: int) -> FilmTask:  # noqa: ARG002
-        """The whole task: layers that are stored already are not computed again."""
-        return self
+        for part in tasks(film):
+            if part.name in (task.only or TASKS):
+                was_done = part.done()
+                layers.append({"name": part.name, "what": part.describe(), "was_done": was_done})
+                if not was_done:
+                    part.build(ignore)
+    seconds = round(time.perf_counter() - began, 3)
+    return IndexFacts(film.fingerprint, duration, tuple(layers), seconds, tuple(notes))
 
 
 def for_workers(settings: Settings, threads: int) -> Settings:
@@ -86,46 +86,16 @@ def for_workers(settings: Settings, threads: int) -> Settings:
     )
 
 
-@dataclass(frozen=True)
-class FilmIndexResult:
-    """A film that is finished or has failed."""
-
-    path: Path
-    seconds: float
-    opened: OpenedFilm | None
-    failure: Failure | None = None
-
-
 def index_films(
-    pool: WorkerPool[FilmTask],
-    films: Sequence[FilmTask],
-    say: Callable[[str], None],
-    advance: Advance,
+    workers: Workers, films: Sequence[FilmTask], say: Callable[[str], None], advance: Advance
 ) -> Iterator[FilmIndexResult]:
     """Index films side by side; each is returned when it is finished or has failed."""
-    opened: dict[Path, OpenedFilm] = {}
-    began: dict[Path, float] = {}
-    # a set: a task that is run again after a loss reports the same parts again
-    done: set[tuple[Path, str]] = set()
-    total = sum(len(film.only or TASKS) for film in films)
-
-    def outcome(task: FilmTask, failure: Failure | None = None) -> FilmIndexResult:
-        now = time.perf_counter()
-        seconds = round(now - began.get(task.path, now), 3)
-        return FilmIndexResult(task.path, seconds, opened.get(task.path), failure)
-
-    pool.submit(*films)
-    for report in pool.reports():
-        match report:
-            case Notice(text):
+    results = run_groups(workers, index_film, ([film] for film in films))
+    for done, (film, result) in enumerate(results, 1):
+        advance(done / len(films))
+        if isinstance(result, Failure):
+            yield FilmIndexResult(film.path, None, result)
+        else:
+            for text in result.notes:
                 say(text)
-            case TaskValue(task, OpenedFilm() as film):
-                opened.setdefault(task.path, film)
-                began.setdefault(task.path, time.perf_counter())
-            case TaskValue(task, part):
-                done.add((task.path, part))
-                advance(len(done) / total)
-            case TaskFinished(task):
-                yield outcome(task)
-            case TaskFailed(task, _, failure):
-                yield outcome(task, failure)
+            yield FilmIndexResult(film.path, result)

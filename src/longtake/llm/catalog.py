@@ -37,8 +37,8 @@ from longtake.llm.middleware import (
     Limited,
     ReplyStore,
     Retrying,
-    make_gate,
     open_plugin,
+    sharing_limits,
 )
 
 
@@ -385,7 +385,7 @@ class ModelCatalog:
             return None
         endpoint = backend.endpoint(self.opening(name))
         if endpoint not in self._gates:
-            self._gates[endpoint] = make_gate.get()(endpoint, limit)
+            self._gates[endpoint] = Gate(limit // sharing_limits.get())
         return self._gates[endpoint]
 
     def _find(self, name: str) -> tuple[AnyBackend, ModelEntry]:

@@ -18,7 +18,7 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, replace
@@ -277,10 +277,8 @@ class Gate:
             self._free.notify_all()
 
 
-make_gate: ContextVar[Callable[[str, int], Gate]] = ContextVar(
-    "longtake_gates", default=lambda _endpoint, limit: Gate(limit)
-)
-"""Makes the gate of an endpoint with a limit; all workers of a cluster share one per endpoint."""
+sharing_limits: ContextVar[int] = ContextVar("longtake_sharing_limits", default=1)
+"""How many processes share the limits of endpoints; each gets an equal part, at least one call."""
 
 
 class Limited(Middleware):

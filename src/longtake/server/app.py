@@ -39,7 +39,6 @@ from longtake.server.openai import routes as openai
 from longtake.server.openai.replies import status_of
 from longtake.server.options import ServeOptions, log_as_json
 from longtake.server.routes import films, media, page, runs
-from longtake.server.routes.runs import EventStreams
 from longtake.server.security import AccessKeys, Guard, open_keys, token_file
 from longtake.server.state import ServerState, open_state, owned_folder
 
@@ -50,11 +49,10 @@ def create_app(options: ServeOptions, keys: AccessKeys | None = None) -> ASGIApp
     """The whole server behind its guard, ready for an ASGI server such as uvicorn."""
     keys = keys or open_keys(options)
     app = build(options, keys)
-    state: ServerState = app.state.longtake
     # the page opens at the film if a single one is served
     alone = len(options.films) == 1 and options.films[0].is_file()
     home = f"/film/{film_id(options.films[0])}" if alone else "/"
-    return Guard(EventStreams(app, state), keys, options.names, home)
+    return Guard(app, keys, options.names, home)
 
 
 def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:

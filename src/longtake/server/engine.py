@@ -1,475 +1,201 @@
-"""The work of a run: answer a question or index a film, here or in another process.
+"""The process that does the work of runs, beside the server.
 
-The pool of runs gives each :class:`Job` to a :class:`JobWorker`, which does it in the calling
-thread, or to an :class:`Engine`, which passes it to a worker in another process, so that the server
-responds while films are decoded. Both may be called from several threads at once.
+The server sends a :class:`~longtake.server.jobs.Job` through a pipe, or the id of one to cancel,
+and receives progress and the outcome. Events do not take this way: the process writes them to the
+run's trace, where the server reads them. If the process dies, its runs end as broken, and the next
+run starts another one.
 """
 
 from __future__ import annotations
 
-import contextvars
-import json
 import os
 import pickle
-import queue
 import threading
 import time
-import traceback
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from multiprocessing.managers import BaseManager
-from typing import Any, Protocol, TypeAlias
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from queue import SimpleQueue
+from typing import TypeAlias
 
-from longtake import registry
-from longtake._util.cancellation import Stop, stopping
-from longtake._util.process_pool import start_service
-from longtake.agents.overview import prepare
-from longtake.config import BudgetSettings
-from longtake.errors import ConfigError, LongtakeError, RunError
-from longtake.index.film import Film
-from longtake.index.tasks import tasks
-from longtake.llm.catalog import Download
-from longtake.llm.pull import pull_model
-from longtake.runner.assignment import ModelAssignment
-from longtake.runner.conversation import with_carried
-from longtake.runner.extraction import extract, read_schema
-from longtake.runner.rendering import CALIBRATED, unseen
-from longtake.runner.session import Session
-from longtake.server.films import ServedFilms, reason_of
-from longtake.server.journal import Ask, CitedFilm, Journal, Kind, PictureSink, Scope
+from longtake._util.cancellation import Stop
+from longtake._util.process_pool import spawn
+from longtake.errors import LongtakeError, RunError
+from longtake.server.films import ServedFilms
+from longtake.server.jobs import Job, JobWorker, Outcome, Progress, Report, failed
+from longtake.server.journal import Ask, Journal
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions, log_as_json
-from longtake.tracing.events import ChatCalled, Drafted, Event, Sink
-from longtake.tracing.jsonl import JsonlSink
-from longtake.tracing.sinks import Meter
-from longtake.types import Question, Result, Usage
-
-
-@dataclass(frozen=True)
-class Job:
-    """The work of one run."""
-
-    id: str
-    kind: Kind
-    ask: Ask
-    budget: BudgetSettings
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a job ended, and what it cost even if it failed."""
-
-    result: Result | None = None
-    error: Exception | None = None
-    usage: Usage = field(default_factory=Usage)
-    sources: tuple[CitedFilm, ...] = ()
-    """The film of each citation, if the library was asked."""
-    scope: Scope | None = None
-    unseen: tuple[str, ...] = ()
-    """What was not looked at."""
-    calibrated: bool = False
 
 
 class EngineLost(RunError):
     """The process that computed a run died."""
 
 
-class Crash(Exception):
-    """A bug in a run, with a message for users; the note holds the traceback."""
+@dataclass(frozen=True)
+class WarmUp:
+    """Asks the process to load the model for an ask that will probably follow, or for any."""
+
+    ask: Ask | None
 
 
-Progress: TypeAlias = tuple[str, float]
-"""A part of the work, and how much of it is done, 0 to 1."""
-
-
-class JobListener(Protocol):
-    """Receives reports about a job, and may end it."""
-
-    stop: Stop
-
-    def report(self, progress: Progress | None = None) -> None:
-        """Some of the work is done, or an event was written to the trace."""
-        ...
-
-
-class JobWorker:
-    """Does jobs in the calling thread."""
-
-    def __init__(
-        self, options: ServeOptions, catalog: ServedFilms, journal: Journal, library: ServedLibrary
-    ) -> None:
-        self._options, self._catalog = options, catalog
-        self._journal, self._library = journal, library
-        self._otel = _otel_sinks(options.otlp) if options.otlp else None
-
-    def warm_up(self, ask: Ask | None = None) -> None:
-        """Do nothing: the first job loads what it needs."""
-
-    def load(self, ask: Ask | None, stop: Stop) -> None:
-        """Load the model for an ask in advance, or the server's, if it runs in this process.
-
-        The question is asked until the model writes its first word: by then the film's search is
-        loaded, and the model has read the beginning of its prompt.
-        """
-        session = open_session(self._options, ask, BudgetSettings())
-        session.load_reader()
-        # other methods work longer before their first call than it takes to type a question
-        if ask and session.reads_here and registry.methods.get(ask.method).roles == ("llm",):
-            footage = self._catalog.footage(ask.film)
-            if footage.indexed:
-                with session.under_way(_StopAtFirstWord(stop)):
-                    session.answer(ask.method, footage, question_of(ask), stop=stop)
-
-    def do(self, job: Job, listener: JobListener) -> Outcome:
-        """Do a job; an error is part of the outcome."""
-        meter = Meter()
-        try:
-            outcome = self._outcome(job, listener, meter)
-        except Exception as error:  # noqa: BLE001 - the pool raises it again
-            outcome = Outcome(error=error)
-        return replace(outcome, usage=meter.total)
-
-    def close(self) -> None:
-        """Do nothing: the runs are cancelled by the pool."""
-
-    def _outcome(self, job: Job, listener: JobListener, meter: Meter) -> Outcome:
-        if job.kind == "pull":
-            self._pull(job, listener)
-            return Outcome()
-        # the library opens the films itself, as it needs them
-        if job.kind == "library":
-            return self._across(job, listener, meter)
-        footage = self._catalog.footage(job.ask.film)
-        if job.kind == "index":
-            if isinstance(footage, Film):
-                _index(footage, listener)
-                self._library.enter(footage.path)
-                prepare(footage)
-            return Outcome()
-        # indexed here, with progress, rather than inside the first search of the method
-        if isinstance(footage, Film) and job.ask.index_first:
-            footage.pictures.build(
-                footage.pictures.layers(), _progress_callback(listener, "frames")
-            )
-        method, stop = job.ask.method, listener.stop
-        session = open_session(self._options, job.ask, job.budget)
-        with session.under_way(*self._sinks(job, listener, meter)):
-            if job.kind == "extract":
-                # the schema of the table is the question
-                schema = read_schema(json.loads(job.ask.question))
-                return Outcome(extract(footage, schema, session, method, stop=stop).result)
-            result = session.answer(method, footage, question_of(job.ask), stop=stop)
-        missing = unseen(footage, meter.moments) if isinstance(footage, Film) else ()
-        return Outcome(result, unseen=tuple(missing), calibrated=CALIBRATED in meter.notes)
-
-    def _pull(self, job: Job, listener: JobListener) -> None:
-        """Download a model."""
-
-        def begin(download: Download) -> Callable[[int, int], None]:
-            advance = _progress_callback(listener, download.file)
-            return lambda done, total: advance(done / max(1, total))
-
-        pull_model(job.ask.question, self._options.settings, begin=begin)
-
-    def _across(self, job: Job, listener: JobListener, meter: Meter) -> Outcome:
-        """Ask the library."""
-        ask = job.ask
-        result, sources, scope = self._library.ask(
-            open_session(self._options, ask, job.budget),
-            question_of(ask),
-            ask.method,
-            where=ask.where,
-            sinks=self._sinks(job, listener, meter),
-            stop=listener.stop,
-        )
-        return Outcome(result, sources=sources, scope=scope)
-
-    def _sinks(self, job: Job, listener: JobListener, meter: Meter) -> list[Sink]:
-        # the trace comes first: viewers who are notified read the event there
-        trace = JsonlSink(self._journal.trace(job.id), pictures=False, drafts=True)
-        sinks: list[Sink] = [trace, PictureSink(self._journal), meter, _NotifyingSink(listener)]
-        if self._otel is not None:
-            sinks.append(self._otel())
-        return sinks
-
-
-def _otel_sinks(endpoint: str) -> Callable[[], Sink]:
-    """A factory of sinks, one per run, that send to the same collector."""
-    from longtake.tracing.otel import OtelSink, collector_tracer
-
-    tracer = collector_tracer(endpoint)
-    return lambda: OtelSink(tracer)
-
-
-class _NotifyingSink(Sink):
-    """Notifies the listener of a job of every event."""
-
-    drafts = True
-
-    def __init__(self, listener: JobListener) -> None:
-        self._listener = listener
-
-    def handle(self, event: Event) -> None:  # noqa: ARG002 - it is read from the trace
-        """Notify the listener."""
-        self._listener.report()
-
-
-class _StopAtFirstWord(Sink):
-    """Ends the work at the first word of a reply."""
-
-    drafts = True
-
-    def __init__(self, stop: Stop) -> None:
-        self._stop = stop
-
-    def handle(self, event: Event) -> None:
-        """End the work if the event holds a reply or its beginning."""
-        if isinstance(event, Drafted | ChatCalled):
-            self._stop.set()
-
-
-def _progress_callback(listener: JobListener, part: str) -> Callable[[float], None]:
-    """A callback for the progress of one part of the work."""
-    reported = -1.0
-
-    def advance(share: float) -> None:
-        nonlocal reported
-        # indexing calls this between batches, which is where it can be cancelled
-        listener.stop.check()
-        # every percent is reported, not every frame
-        if share >= 1.0 or share - reported >= 0.01:
-            reported = share
-            listener.report((part, round(share, 4)))
-
-    return advance
-
-
-def open_session(options: ServeOptions, ask: Ask | None, budget: BudgetSettings) -> Session:
-    """The session for an ask, or for any, with the server's settings."""
-    settings = replace(options.settings, budget=budget)
-    if ask is None:
-        return Session(settings, ModelAssignment(options.models).by_default(settings))
-    # the models of an ask replace those of the server
-    models = ask.models or options.models
-    assignment = ModelAssignment(models, replies=not ask.fresh).by_default(settings)
-    return Session(settings, assignment, ask.seed)
-
-
-def limits_of(options: ServeOptions, ask: Ask) -> BudgetSettings:
-    """The limits of an ask, none of them above the server's."""
-    limits = {}
-    for name in BudgetSettings.__dataclass_fields__:
-        both = (getattr(ask.budget, name), getattr(options.settings.budget, name))
-        limits[name] = min((limit for limit in both if limit is not None), default=None)
-    return BudgetSettings(**limits)
-
-
-def question_of(ask: Ask) -> Question:
-    """The question for the method, with the conversation that it continues."""
-    try:
-        return Question(with_carried(ask.question, ask.carried), ask.options, ask.kind)
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
-
-
-def _index(film: Film, listener: JobListener) -> None:
-    """Do every part of indexing that is missing, cheapest first."""
-    for task in tasks(film):
-        advance = _progress_callback(listener, task.name)
-        if not task.done():
-            advance(0.0)
-            task.build(advance)
-        advance(1.0)
-
-
-Report: TypeAlias = Progress | Outcome | None
+_Reports: TypeAlias = "SimpleQueue[Progress | Outcome | None]"
+"""What a job has reported; ``None``: an event was written to its trace."""
 
 
 class Engine:
-    """Does jobs in another process; this is the server's side."""
+    """The server's side: does jobs in the other process, and starts it when there is none."""
 
     def __init__(self, options: ServeOptions) -> None:
         self._options = options
         self._lock = threading.Lock()
+        self._pipe: Connection | None = None
+        self._process: SpawnProcess | None = None
+        self._reports: dict[str, _Reports] = {}
         self._closed = False
-        self._manager: BaseManager | None = None
-        self._service: Any = None
 
     def warm_up(self, ask: Ask | None = None) -> None:
-        """Start the process and load the model, for an ask or for any, without waiting."""
+        """Load the model for an ask, or for any, without waiting."""
+        with self._lock:
+            self._start()
+            self._send(WarmUp(ask))
 
-        def start() -> None:
-            service = self._running()
-            # if the process is gone, the next job starts another one
-            with suppress(EOFError, OSError):
-                if service is not None:
-                    service.load(ask)
-
-        threading.Thread(target=start, name="engine", daemon=True).start()
-
-    def do(self, job: Job, listener: JobListener) -> Outcome:
+    def do(self, job: Job, stop: Stop, report: Report) -> Outcome:
         """Do a job, and wait for its end."""
-        service = self._running()
-        if service is None:
-            return Outcome(error=_lost())
-
-        def cancel() -> None:
-            # if the process is gone, there is nothing left to cancel
-            with suppress(EOFError, OSError):
-                service.cancel(job.id)
-
-        try:
-            # returns at once; the reports of the job are fetched below
-            service.begin(job)
-            with listener.stop.then(cancel):
-                while True:
-                    for report in service.reports(job.id):
-                        if isinstance(report, Outcome):
-                            return report
-                        listener.report(report)
-        except (EOFError, OSError):
-            self._forget(service)
-            return Outcome(error=_lost())
+        reports: _Reports = SimpleQueue()
+        with self._lock:
+            if self._closed:
+                return Outcome(error=_lost())
+            self._start()
+            self._reports[job.id] = reports
+            self._send(job)
+        with stop.then(partial(self._cancel, job.id)):
+            while not isinstance(reported := reports.get(), Outcome):
+                report(reported)
+        return reported
 
     def close(self) -> None:
         """End the process; runs that are under way have two seconds to stop."""
         with self._lock:
             self._closed = True
-            manager, service = self._manager, self._service
-        if manager is not None:
-            # the process ends while it answers
-            with suppress(EOFError, OSError):
-                service.end()
-            manager.shutdown()
+            self._send(None)
+        if self._process is not None:
+            self._process.join(5.0)
+            self._process.kill()
 
-    def _running(self) -> Any:
-        """The service, whose process is started if necessary; ``None`` once closed."""
-        with self._lock:
-            if self._service is None and not self._closed:
-                self._manager, self._service = start_service(EngineProcess, self._options)
-            return None if self._closed else self._service
+    def _start(self) -> None:
+        """Start the process if there is none."""
+        if self._pipe is None and not self._closed:
+            self._pipe, self._process = spawn(run_engine, self._options)
+            self._reports = {}
+            reader = (self._pipe, self._reports)
+            threading.Thread(target=self._read, args=reader, name="engine", daemon=True).start()
 
-    def _forget(self, service: Any) -> None:
-        """Have the next job start another process."""
+    def _send(self, message: Job | WarmUp | str | None) -> None:
+        # if the process is gone, the thread that reads from it says so
+        with suppress(OSError):
+            if self._pipe is not None:
+                self._pipe.send(message)
+
+    def _cancel(self, job: str) -> None:
         with self._lock:
-            # another thread may have started a new process already
-            if self._service is service:
-                self._service = None
+            self._send(job)
+
+    def _read(self, pipe: Connection, reports: dict[str, _Reports]) -> None:
+        """Pass on what a process reports, until it ends."""
+        with suppress(EOFError, OSError):
+            while True:
+                job, report = pipe.recv()
+                # threads that a run left behind may report more after its end
+                ended = isinstance(report, Outcome)
+                waiting = reports.pop(job, None) if ended else reports.get(job)
+                if waiting is not None:
+                    waiting.put(report)
+        with self._lock:
+            pipe.close()
+            if self._pipe is pipe:
+                self._pipe = None
+            for waiting in reports.values():
+                waiting.put(Outcome(error=_lost()))
 
 
 def _lost() -> EngineLost:
     return EngineLost("the process that computed this run ended unexpectedly; ask again")
 
 
-@dataclass
-class _EngineRun:
-    """A run in the engine's process; its reports wait until the server fetches them."""
-
-    job: Job
-    stop: Stop = field(default_factory=Stop)
-    reports: queue.SimpleQueue[Report] = field(default_factory=queue.SimpleQueue)
-    thread: threading.Thread | None = None
-
-    def report(self, progress: Progress | None = None) -> None:
-        """Queue a report for the server."""
-        self.reports.put(progress)
-
-    def work(self, worker: JobWorker) -> None:
-        """Do the job in this thread and report how it ended."""
-        # the flag reaches every model call, and every wait, of this run
-        stopping.set(self.stop)
-        outcome = worker.do(self.job, self)
-        if outcome.error is not None and not isinstance(outcome.error, LongtakeError):
-            # the server need not have the classes of other packages
-            outcome = replace(outcome, error=_crash(outcome.error))
-        try:
-            pickle.dumps(outcome)
-        except Exception as error:  # noqa: BLE001 - what a method returns may hold anything
-            outcome = Outcome(error=_crash(error), usage=outcome.usage)
-        self.reports.put(outcome)
+def run_engine(pipe: Connection, options: ServeOptions) -> None:
+    """The main function of the process."""
+    with log_as_json():
+        EngineProcess(pipe, options).serve()
+    # at once: native code does not survive the way in which Python ends threads
+    os._exit(0)
 
 
-def _crash(error: Exception) -> Crash:
-    crash = Crash(reason_of(error))
-    crash.add_note("".join(traceback.format_exception(error)))
-    return crash
+class EngineProcess:
+    """The other side: does jobs, each in a thread, with the models of one process."""
 
-
-class EngineService:
-    """Does jobs for the server, which calls it from several threads."""
-
-    def __init__(self, options: ServeOptions) -> None:
+    def __init__(self, pipe: Connection, options: ServeOptions) -> None:
         catalog = ServedFilms(options)
         library = ServedLibrary(options, catalog)
         self._worker = JobWorker(options, catalog, Journal(options.data), library)
-        self._runs: dict[str, _EngineRun] = {}
-        self._ahead = Stop()
-        self._lock = threading.Lock()
+        self._pipe, self._sending = pipe, threading.Lock()
+        self._runs: dict[str, tuple[Stop, threading.Thread]] = {}
+        self._loading = Stop()
 
-    def begin(self, job: Job) -> None:
-        """Start a job."""
-        self._ahead.set()
-        run = self._runs[job.id] = _EngineRun(job)
-        # in a new context, so that nothing of this run reaches the next one
-        act = contextvars.Context().run
-        run.thread = threading.Thread(target=act, args=[run.work, self._worker], daemon=True)
-        run.thread.start()
+    def serve(self) -> None:
+        """Do what the server asks for, until it says ``None`` or is gone."""
+        with suppress(EOFError, OSError):
+            while (message := self._pipe.recv()) is not None:
+                # what is loaded in advance gives way to whatever follows
+                if not isinstance(message, str):
+                    self._loading.set()
+                if isinstance(message, Job):
+                    stop = Stop()
+                    thread = threading.Thread(target=self._do, args=(message, stop), daemon=True)
+                    self._runs[message.id] = stop, thread
+                    thread.start()
+                elif isinstance(message, WarmUp):
+                    self._load(message.ask)
+                elif message in self._runs:
+                    self._runs[message][0].set()
+        self._end()
 
-    def load(self, ask: Ask | None) -> None:
-        """Load the model for an ask that will probably follow, and read its prompt meanwhile."""
-        with self._lock:
-            self._ahead.set()
-            self._ahead = stop = Stop()
+    def _do(self, job: Job, stop: Stop) -> None:
+        outcome = self._worker.do(job, stop, lambda report: self._send(job.id, report))
+        try:
+            pickle.loads(pickle.dumps(outcome))
+        except Exception as error:  # noqa: BLE001 - what a method returns may hold anything
+            outcome = failed(job.id, error, outcome.usage)
+        del self._runs[job.id]
+        self._send(job.id, outcome)
+
+    def _send(self, job: str, report: Progress | Outcome | None) -> None:
+        # without a server, nobody is told
+        with self._sending, suppress(OSError):
+            self._pipe.send((job, report))
+
+    def _load(self, ask: Ask | None) -> None:
+        self._loading = stop = Stop()
         # a run that is under way needs the model itself
         if self._runs:
             stop.set()
-        # the run that follows reports what is wrong with a model
-        with suppress(LongtakeError):
-            self._worker.load(ask, stop)
 
-    def reports(self, job: str) -> list[Report]:
-        """What a job reported since the last call; waits for at least one report."""
-        waiting = self._runs[job].reports
-        reports = [waiting.get()]
-        # threads that the run left behind may report more after its end
-        while not isinstance(reports[-1], Outcome) and not waiting.empty():
-            reports.append(waiting.get())
-        if isinstance(reports[-1], Outcome):
-            del self._runs[job]
-        return reports
+        def load() -> None:
+            # the run that follows reports what is wrong with a model
+            with suppress(LongtakeError):
+                self._worker.load(ask, stop)
 
-    def cancel(self, job: str) -> None:
-        """End a job early."""
-        # it may have ended while the request was on its way
-        run = self._runs.get(job)
-        if run is not None:
-            run.stop.set()
+        threading.Thread(target=load, daemon=True).start()
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Cancel all runs, and wait up to two seconds for them to stop."""
         # copied: runs that end remove themselves
         runs = list(self._runs.values())
-        for run in runs:
-            run.stop.set()
+        for stop, _ in runs:
+            stop.set()
         # cancelled runs end within a second; the rest must not hold up the exit
         until = time.monotonic() + 2.0
-        for run in runs:
-            if run.thread is not None:
-                run.thread.join(max(0.0, until - time.monotonic()))
-
-
-class EngineProcess(EngineService):
-    """The service in another process."""
-
-    def __init__(self, options: ServeOptions) -> None:
-        # until the process ends
-        self._log = log_as_json()
-        self._log.__enter__()
-        super().__init__(options)
-
-    def end(self) -> None:
-        """End this process."""
-        super().end()
-        # at once: native code does not survive the way in which Python ends threads
-        os._exit(0)
+        for _, thread in runs:
+            thread.join(max(0.0, until - time.monotonic()))

@@ -12,41 +12,32 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from longtake import registry
-from longtake._util.cancellation import Cancelled, Stop, stopping
+from longtake._util.cancellation import Cancelled, Stop
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, LongtakeError, RunError, unknown
 from longtake.llm.catalog import ModelCatalog
 from longtake.runner.assignment import read_role_assignment
 from longtake.runner.session import Session
 from longtake.server import events
-from longtake.server.engine import (
-    Crash,
-    Engine,
-    EngineLost,
+from longtake.server.engine import Engine, EngineLost
+from longtake.server.events import ChangeNotifier
+from longtake.server.films import ServedFilms, public_message
+from longtake.server.jobs import (
     Job,
     JobWorker,
+    Outcome,
     Progress,
+    failed,
     limits_of,
     open_session,
     question_of,
 )
-from longtake.server.events import ChangeNotifier
-from longtake.server.films import ServedFilms, public_message, reason_of
-from longtake.server.journal import (
-    ENDED,
-    Ask,
-    Journal,
-    JournalUnwritable,
-    Kind,
-    RunRecord,
-    RunState,
-    new_id,
-)
+from longtake.server.journal import ENDED, Ask, Journal, JournalUnwritable, Kind, RunRecord, new_id
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
 from longtake.types import Result
@@ -66,8 +57,7 @@ class ServerRun:
         self.stop = Stop()
         """Ends model calls and decoding in progress."""
         self._over = threading.Event()
-        self._result: Result | None = None
-        self._error: Exception | None = None
+        self._outcome = Outcome()
         self._changes = ChangeNotifier()
         self.cancelled = False
         """Whether it was cancelled, even if it has not ended yet."""
@@ -100,10 +90,10 @@ class ServerRun:
         """The result; raises the error that ended the run, or ``TimeoutError``."""
         if not self._over.wait(timeout):
             raise TimeoutError(f"run {self.id} is still under way")
-        if self._error is not None:
-            raise self._error
-        assert self._result is not None
-        return self._result
+        if self._outcome.error is not None:
+            raise self._outcome.error
+        assert self._outcome.result is not None
+        return self._outcome.result
 
     async def finished(self) -> None:
         """Wait for the end without blocking the loop."""
@@ -126,35 +116,29 @@ class ServerRun:
         if self.askers <= 0:
             self.cancel()
 
-    def work(self, act: Callable[[ServerRun], Result | None]) -> None:
-        """Do the work in this thread and record how it ended."""
-        # the flag reaches every model call, and every wait, of this run
-        stopping.set(self.stop)
-        try:
-            self.change(state="running", started=time.time())
-            self.stop.check()
-            self._result = act(self)
-        except Cancelled as error:
-            self.end("cancelled", error)
-        except EngineLost as error:
-            self.end("broken", error)
-        except LongtakeError as error:
-            self.end("failed", error)
-        except Exception as error:  # a bug in one run must not end the server
-            log.exception("run %s failed", self.id)
-            self.end("failed", error)
-        else:
+    def end(self, outcome: Outcome) -> None:
+        """Record how the run ended and wake everyone who waits for it."""
+        self._outcome, result, error = outcome, outcome.result, outcome.error
+        if error is None:
             # a run that is cancelled keeps the best answer so far
-            ended_early = self.cancelled and self._result is not None
-            self.end("cancelled" if ended_early else "done")
-
-    def end(self, state: RunState, error: Exception | None = None) -> None:
-        """Record the end and wake everyone who waits for it."""
-        self._error = error
-        changes: dict[str, Any] = {"ended": time.time(), "error": _reason(error)}
-        if self._result is not None:
-            changes |= {"answer": self._result.answer, "usage": self._result.usage}
-        ended = self.record.model_copy(update={"state": state, **changes})
+            state = "cancelled" if self.cancelled and result is not None else "done"
+        elif isinstance(error, Cancelled):
+            state = "cancelled"
+        else:
+            state = "broken" if isinstance(error, EngineLost) else "failed"
+        ended = self.record.model_copy(
+            update={
+                "state": state,
+                "ended": time.time(),
+                "error": _reason(error),
+                "answer": result and result.answer,
+                "usage": result.usage if result else outcome.usage,
+                "sources": outcome.sources,
+                "scope": outcome.scope,
+                "unseen": outcome.unseen,
+                "calibrated": outcome.calibrated,
+            }
+        )
         self._pool.journal.write_end(ended)
         self.record = ended
         self._changes.notify()
@@ -176,11 +160,9 @@ class ServerRun:
 
 
 def _reason(error: Exception | None) -> str:
-    if error is None:
-        return ""
     if isinstance(error, LongtakeError):
         return public_message(error)
-    return str(error.args[0]) if isinstance(error, Crash) else reason_of(error)
+    return "" if error is None else str(error)
 
 
 class QueueFull(RunError):
@@ -318,7 +300,7 @@ class RunPool:
             if run not in self._queue:
                 return
             self._queue.remove(run)
-        run.end("cancelled", Cancelled("cancelled"))
+        run.end(Outcome(error=Cancelled("cancelled")))
         self._retire(run)
 
     def close(self) -> None:
@@ -351,7 +333,7 @@ class RunPool:
             for other in waiting:
                 other.report()
             # in a new context, so that nothing of this run reaches the next one
-            contextvars.Context().run(run.work, self._act)
+            contextvars.Context().run(self._do, run)
             self._retire(run)
 
     def _retire(self, run: ServerRun) -> None:
@@ -373,22 +355,22 @@ class RunPool:
         )
         self.finished[state] = self.finished.get(state, 0) + 1
 
-    def _act(self, run: ServerRun) -> Result | None:
-        """Do the work of a run, and count what it cost."""
+    def _do(self, run: ServerRun) -> None:
+        """Do the work of a run, and record how it ended and what it cost."""
         record = run.record
-        free = record.kind in ("index", "pull")
-        budget = BudgetSettings() if free else self._budget(run)
-        outcome = self._work.do(Job(record.id, record.kind, record.ask, budget), run)
+        try:
+            run.change(state="running", started=time.time())
+            run.stop.check()
+            free = record.kind in ("index", "pull")
+            budget = BudgetSettings() if free else self._budget(run)
+            job = Job(record.id, record.kind, record.ask, budget)
+            outcome = self._work.do(job, run.stop, run.report)
+        except Exception as error:  # noqa: BLE001 - a bug in one run must not end the server
+            outcome = failed(record.id, error)
         # failed runs cost something, too
         with self._changed:
             self.spent += outcome.usage.cost or 0.0
-        # written with the end of the run, which follows at once
-        parts = ("usage", "sources", "scope", "unseen", "calibrated")
-        known = {name: getattr(outcome, name) for name in parts}
-        run.record = record.model_copy(update=known)
-        if outcome.error is not None:
-            raise outcome.error
-        return outcome.result
+        run.end(outcome)
 
     def session(self, ask: Ask) -> Session:
         """The session for an ask, with the server's settings."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import click
 
 from longtake.cli.jobs import given_workers
-from longtake.cli.output import say
 from longtake.cluster.backends import BackendAddress
 from longtake.errors import ConfigError
-from longtake_bench.cluster import ClusterRun, cost_of
+from longtake_bench.runner import AskAll, cost_of, run_all
 
 spend_option = click.option(
     "--max-spend",
@@ -28,7 +28,7 @@ def asking_on(
     *,
     max_cost: float | None = None,
     earlier: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Iterator[ClusterRun | None]:
+) -> Iterator[AskAll | None]:
     """Yield what asks questions on an engine, or ``None`` without ``--on``.
 
     The costs of ``earlier`` results count towards ``max_cost``, the limit of the whole run.
@@ -40,4 +40,4 @@ def asking_on(
         return
     spent = sum(map(cost_of, (earlier or {}).values()), 0.0)
     with where.open(given_workers()) as engine:
-        yield ClusterRun(engine, say, max_cost, spent)
+        yield partial(run_all, workers=engine, max_cost=max_cost, spent=spent)

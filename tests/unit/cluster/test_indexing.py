@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from support.working import Inline, make_film
 
-from longtake._util.process_pool import Processes, WorkerPool
+from longtake._util.process_pool import Processes
 from longtake.cluster import backends
 from longtake.cluster.indexing import FilmTask, for_workers, index_films
 from longtake.config import CacheSettings, IndexSettings, Settings
@@ -54,21 +54,19 @@ def store(alone, tmp_path):
 def index(folder, *paths, engine, only=()):
     films = [FilmTask(path, None, only, settings(folder)) for path in paths]
     shares = []
-    with WorkerPool(engine) as pool:
-        return list(index_films(pool, films, print, shares.append)), shares
+    with engine:
+        return list(index_films(engine, films, print, shares.append)), shares
 
 
 def test_layers_are_the_same_byte_for_byte(alone, store, short):
-    """Slow: a film is indexed twice, once with restarts."""
+    """Slow: a film is indexed twice."""
     broken = store / "broken.mp4"
     broken.write_bytes(b"not a film")
-    # the worker is restarted at many steps, in the middle of tasks
-    engine = Inline(restarts=(3, 5))
-    films, shares = index(store, broken, short, engine=engine)
+    films, shares = index(store, broken, short, engine=Inline())
     failed, indexed = films
     assert shares == sorted(shares)
     assert (failed.path, failed.failure.exit_code) == (broken, 2)
-    assert [layer["name"] for layer in indexed.opened.layers] == list(TASKS)
+    assert [layer["name"] for layer in indexed.indexed.layers] == list(TASKS)
     assert indexed.failure is None
     folder, one = alone
     assert stored(store) == stored(folder)

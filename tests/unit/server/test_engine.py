@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import concurrent.futures
-import contextlib
 import errno
+import multiprocessing
+import os
 import pickle
 import queue
+import socket
 import sqlite3
 import threading
 import time
@@ -14,13 +15,14 @@ from dataclasses import replace
 
 import pytest
 
-from longtake._util.cancellation import Cancelled, check_stop
+from longtake._util.cancellation import Cancelled
 from longtake.config import load
 from longtake.errors import BudgetSpent, ConfigError, MediaError, ModelError
 from longtake.runner.session import Session
 from longtake.server import engine
-from longtake.server.engine import Crash, EngineLost, JobWorker, Outcome
+from longtake.server.engine import EngineLost
 from longtake.server.films import NoSuchFilm, ServedFilms
+from longtake.server.jobs import Crash, JobWorker, Outcome
 from longtake.server.journal import Ask, Journal
 from longtake.server.runs import RunPool
 
@@ -28,26 +30,21 @@ PATIENCE = 60.0
 
 
 class Process:
-    """An engine's process in this one, whose death raises what a broken connection does."""
+    """Stands for the engine's process; ends when its pipe is shut down."""
 
-    def __init__(self, options):
-        self.service, self.dead = engine.EngineService(options), threading.Event()
+    def __init__(self, target, options):
+        self.pipe, self.theirs = multiprocessing.Pipe()
+        self.served = engine.EngineProcess(self.theirs, options)
+        self.thread = threading.Thread(target=self.served.serve, daemon=True)
+        self.thread.start()
 
-    def __getattr__(self, name):
-        method = getattr(self.service, name)
+    def kill(self):
+        # closing it would not wake the thread that reads
+        with socket.socket(fileno=os.dup(self.theirs.fileno())) as both:
+            both.shutdown(socket.SHUT_RDWR)
 
-        def call(*args):
-            answer = concurrent.futures.Future()
-            threading.Thread(target=lambda: answer.set_result(method(*args)), daemon=True).start()
-            while not self.dead.is_set():
-                with contextlib.suppress(TimeoutError):
-                    return pickle.loads(pickle.dumps(answer.result(0.01)))
-            raise EOFError
-
-        return call
-
-    def shutdown(self):
-        pass
+    def join(self, seconds):
+        self.thread.join(seconds)
 
 
 @pytest.fixture
@@ -55,11 +52,11 @@ def processes(monkeypatch):
     """The processes that were started."""
     started = []
 
-    def start(make, options):
-        started.append(Process(options))
-        return started[-1], started[-1]
+    def start(target, options):
+        started.append(Process(target, options))
+        return started[-1].pipe, started[-1]
 
-    monkeypatch.setattr(engine, "start_service", start)
+    monkeypatch.setattr(engine, "spawn", start)
     return started
 
 
@@ -85,13 +82,12 @@ def slow(monkeypatch):
     """Runs that last until they are cancelled; set once one has begun."""
     begun = threading.Event()
 
-    def do(self, job, listener):
-        listener.report(("frames", 0.5))
+    def do(self, job, stop, report):
+        report(("frames", 0.5))
         begun.set()
         try:
             while True:
-                check_stop()
-                time.sleep(0.01)
+                stop.wait(0.01)
         except Cancelled as error:
             return Outcome(error=error)
 
@@ -137,7 +133,7 @@ def test_a_process_that_dies_breaks_its_runs_and_the_next_run_starts_another(
 ):
     run = pool.start(ask)
     assert slow.wait(PATIENCE)
-    processes[0].dead.set()
+    processes[0].kill()
     with pytest.raises(EngineLost):
         run.result(PATIENCE)
     assert pool.journal.read(run.id).state == "broken"
@@ -155,10 +151,10 @@ def test_a_bug_is_named_and_its_traceback_logged(pool, ask, monkeypatch, caplog)
     class Odd(Exception):
         """Cannot be pickled: the server has no such class."""
 
-    def fail(self, job, listener):
-        return Outcome(error=Odd("a secret path"))
+    def fail(self, job, stop, report, meter):
+        raise Odd("a secret path")
 
-    monkeypatch.setattr(JobWorker, "do", fail)
+    monkeypatch.setattr(JobWorker, "_outcome", fail)
     run = pool.start(ask)
     with pytest.raises(Crash):
         run.result(PATIENCE)
@@ -178,7 +174,10 @@ def full_database():
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), full_database()])
 def test_a_full_disk_is_told_as_such(pool, ask, monkeypatch, error):
-    monkeypatch.setattr(JobWorker, "do", lambda self, job, listener: Outcome(error=error))
+    def fail(self, job, stop, report, meter):
+        raise error
+
+    monkeypatch.setattr(JobWorker, "_outcome", fail)
     run = pool.start(ask)
     with pytest.raises(Crash):
         run.result(PATIENCE)
@@ -186,7 +185,7 @@ def test_a_full_disk_is_told_as_such(pool, ask, monkeypatch, error):
 
 
 def test_what_cannot_be_sent_fails_the_run_and_not_the_process(pool, ask, monkeypatch):
-    monkeypatch.setattr(JobWorker, "do", lambda self, job, listener: Outcome(result=lambda: None))
+    monkeypatch.setattr(JobWorker, "do", lambda self, job, stop, report: Outcome(lambda: None))
     with pytest.raises(Crash):
         pool.start(ask).result(PATIENCE)
 

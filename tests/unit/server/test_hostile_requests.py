@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from support.streams import read_stream
 
 from longtake.server.app import build
+from longtake.server.jobs import Outcome
 from longtake.server.journal import Ask, Journal, RunRecord, new_id
 from longtake.server.options import ServeOptions
 from longtake.server.security import AccessKeys
@@ -43,7 +44,7 @@ def server(tmp_path_factory):
     journal = Journal(options.data)
     app = build(options, AccessKeys(TOKEN, 8750))
     state = app.state.longtake
-    state.pool._act = lambda run: Result(Answer("yes"), Usage(), "blind")
+    state.pool._work.do = lambda *_: Outcome(Result(Answer("yes"), Usage(), "blind"))
     film = state.catalog.films()[0].id
     run = RunRecord(id=new_id(), ask=Ask(film=film, question="?"), created=0.0, state="failed")
     journal.write(run)

@@ -30,7 +30,7 @@ def options(options):
 
 @pytest.fixture
 def state(client):
-    return client.app._app._app.state.longtake
+    return client.app._app.state.longtake
 
 
 @pytest.fixture

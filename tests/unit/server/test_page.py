@@ -11,7 +11,7 @@ from support.streams import read_stream
 from longtake.config import load
 from longtake.errors import ModelError
 from longtake.llm.catalog import Download, recommended
-from longtake.server import engine
+from longtake.server import jobs
 from longtake.server.routes.page import PAGE
 
 
@@ -86,7 +86,7 @@ def test_a_model_that_sees_is_downloaded_with_progress(client, monkeypatch):
         asked.append(name)
         begin(Download("model.gguf", 100, ""))(40, 100)
 
-    monkeypatch.setattr(engine, "pull_model", pull_model)
+    monkeypatch.setattr(jobs, "pull_model", pull_model)
     run = client.post("/api/v1/models/vision", json={}).json()["run"]["id"]
     events = read_stream(client, run)
     assert events[-1][2]["state"] == "done"
@@ -98,7 +98,7 @@ def test_a_download_that_fails_says_why(client, monkeypatch):
     def pull_model(name, settings, *, begin):
         raise ModelError(name, "unavailable", "the hub cannot be reached")
 
-    monkeypatch.setattr(engine, "pull_model", pull_model)
+    monkeypatch.setattr(jobs, "pull_model", pull_model)
     run = client.post("/api/v1/models/vision", json={}).json()["run"]["id"]
     ended = read_stream(client, run)[-1][2]
     assert ended["state"] == "failed"

@@ -10,14 +10,17 @@ from dataclasses import replace
 import pytest
 from support.streams import read_stream
 
-from longtake._util.cancellation import Cancelled, check_stop
+from longtake._util.cancellation import Cancelled
 from longtake.errors import BudgetSpent
 from longtake.server import journal
 from longtake.server.films import ServedFilms
+from longtake.server.jobs import Crash, Outcome
 from longtake.server.journal import Ask, Journal, JournalUnwritable, RunRecord, new_id
 from longtake.server.runs import QueueFull, RunPool
 from longtake.tracing import trace
 from longtake.types import Answer, Result, Usage
+
+ANSWERED = Outcome(Result(Answer("yes"), Usage(), "blind"))
 
 
 @pytest.fixture
@@ -89,12 +92,12 @@ def pool(options):
     pool = RunPool(options, ServedFilms(options), Journal(options.data))
     pool.gate = threading.Event()
 
-    def wait(run):
+    def wait(job, stop, report):
         while not pool.gate.wait(0.01):
-            check_stop()
-        return Result(Answer("yes"), Usage(), "blind")
+            stop.check()
+        return ANSWERED
 
-    pool._act = wait
+    pool._work.do = wait
     yield pool
     pool.gate.set()
     pool.close()
@@ -140,12 +143,12 @@ def test_a_result_that_is_not_there_in_time(pool, wanted):
 
 
 def test_a_bug_in_a_run_ends_that_run_only(pool, wanted):
-    pool._act = lambda run: 1 / 0
+    pool._work.do = lambda *_: 1 / 0
     run = pool.start(wanted)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(Crash):
         run.result(timeout=60)
     assert "internal error" in run.record.error
-    pool._act = lambda run: run.record
+    pool._work.do = lambda *_: ANSWERED
     assert pool.start(other(wanted, 5)).result(timeout=60)
 
 

@@ -1,12 +1,7 @@
 """Runs: start, compare, list, cancel, export, and watch their events.
 
 The events are streamed. After a restart, many tabs reconnect within milliseconds, and one event
-loop answers all of them. So the work until the last viewer's first event is kept small:
-
-- :class:`EventStreams` answers ordinary requests for events before routing and validation, which
-  cost more than the first event itself;
-- :class:`EventStream` sends the first event at once, and yields to the other viewers before the
-  second one.
+loop answers all of them: each gets its first event before any gets its second.
 """
 
 from __future__ import annotations
@@ -14,17 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, closing
 from itertools import islice
 from typing import Annotated, Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 from fastapi import APIRouter, Header, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.datastructures import Headers
 from starlette.responses import FileResponse, Response, StreamingResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longtake import registry
 from longtake.algorithms.intervals import union
@@ -39,7 +32,6 @@ from longtake.types import Segment
 from longtake.video.clip import LONGEST_CLIP
 from longtake.video.video import Video
 
-_ADDRESS = re.compile(r"/api/v1/runs/([^/]+)/events")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -103,43 +95,6 @@ def resumed(after: int, last_event_id: str) -> int:
 def read_number(text: str) -> int | None:
     """A number in decimal digits, short enough to be one of ours; else ``None``."""
     return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
-
-
-class EventStreams:
-    """ASGI middleware that answers requests for events and passes on all others.
-
-    It also passes on requests for unknown runs or with invalid parameters: the route with the same
-    address refuses them. That route is also described in the OpenAPI document.
-    """
-
-    def __init__(self, app: ASGIApp, state: ServerState) -> None:
-        self._app, self._state = app, state
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request for events, or pass it on."""
-        stream = self._stream(scope) if scope["type"] == "http" else None
-        await (stream or self._app)(scope, receive, send)
-
-    def _stream(self, scope: Scope) -> EventStream | None:
-        address = _ADDRESS.fullmatch(scope["path"])
-        if address is None or scope["method"] != "GET":
-            return None
-        run: ServerRun | None = self._state.pool.get(address[1])
-        record = run.record if run is not None else self._state.journal.read(address[1])
-        parameters = _stream_parameters(dict(parse_qsl(scope["query_string"].decode("latin-1"))))
-        if record is None or parameters is None:
-            return None
-        brief, after = parameters
-        after = resumed(after, Headers(scope=scope).get("last-event-id", ""))
-        return EventStream(self._state, record, brief=brief, after=after)
-
-
-def _stream_parameters(query: Mapping[str, str]) -> tuple[bool, int] | None:
-    """``brief`` and ``after`` as the page sends them; ``None`` if they need to be validated."""
-    brief, after = query.get("brief", "0"), read_number(query.get("after", "0"))
-    if not query.keys() <= {"brief", "after"} or brief not in ("0", "1") or after is None:
-        return None
-    return brief == "1", after
 
 
 router = APIRouter(tags=["runs"])
