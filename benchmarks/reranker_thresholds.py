@@ -6,17 +6,16 @@
 questions of meetings asked of their own, of another team's and of a film. What the reranker gave
 question and answer is written to ``scores.jsonl``; what is there already is not asked again.
 
-Thresholds are fitted for facts (``question``, ``support``, ``share``) and for accounts
-(``account``): the most refusals of other recordings' questions for which at most a share of the
-own ones is lost. The printed shares are of recordings that were left out of the fit.
+Each threshold is the highest at which hardly any right answer goes: of the question (``question``;
+``account`` if it asks for more than a fact), and of question and answer together (``support``). The
+table counts answers with thresholds from all other recordings.
 """
 
 import argparse
-import itertools
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +29,8 @@ from longtake.types import Question
 from longtake_bench.benchmarks import films, meetings
 from longtake_bench.report import table
 
-QUESTION = (-99.0, *np.arange(-11.0, 0.5, 0.5).tolist())
-SUPPORT = np.arange(-12.0, 8.5, 0.5).tolist()
-SHARES = (0.0, 0.2, 0.35, 0.5, 0.75, 1.0)
-LOST = 0.03
-"""The share of answerable questions that may be lost in the fit."""
+LOST = 0.01
+"""The share of right answers that may go; every one is a question that a film does answer."""
 
 
 def main(options: argparse.Namespace) -> None:
@@ -44,7 +40,7 @@ def main(options: argparse.Namespace) -> None:
     known = {}
     if path.is_file():
         known = {row["key"]: row for row in map(json.loads, path.read_text().splitlines())}
-    reranker.MEASURED.update(question=-99.0, account=-99.0, support=-99.0, share=0.0)
+    reranker.MEASURED.update(question=-99.0, account=-99.0, support=-999.0)
     session, rows = session_of(options.model), []
     with path.open("a", encoding="utf-8") as out:
         for asked in questions(options):
@@ -118,60 +114,48 @@ def scores(session: Session, asked: Asked) -> dict[str, Any]:
     }
 
 
-Threshold = tuple[float, float, float]
-"""Question, support and share; of accounts, the first counts alone."""
+def passes(row: Mapping[str, Any], thresholds: Mapping[str, float]) -> bool:
+    """Whether an answer is given with these thresholds."""
+    if row["account"]:
+        return bool(row["question"] >= thresholds["account"])
+    total = row["question"] + row["answer"]
+    return bool(row["question"] >= thresholds["question"] and total >= thresholds["support"])
 
 
-def kept(rows: Sequence[dict[str, Any]], threshold: Threshold) -> Any:
-    """Which answers pass."""
-    asked = np.array([row["question"] for row in rows])
-    stated = np.array([row["answer"] for row in rows])
-    question, support, share = threshold
-    return (asked >= question) & (stated + share * asked >= support)
+def fit(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The highest thresholds at which no more than :data:`LOST` of the right answers go."""
+    right = [row for row in rows if row["group"] == "own" and row["right"]]
+    facts = [row for row in right if not row["account"]]
+    measured = {
+        "question": [row["question"] for row in facts],
+        "support": [row["question"] + row["answer"] for row in facts],
+        "account": [row["question"] for row in right if row["account"]],
+    }
+    lowest = {name: np.quantile(values, LOST, method="lower") for name, values in measured.items()}
+    return {name: float(np.floor(2 * value) / 2) for name, value in lowest.items()}
 
 
-def fit(rows: Sequence[dict[str, Any]], grid: Sequence[Threshold]) -> Threshold:
-    """The threshold with most refusals, of equals the most lenient."""
-    own = [row for row in rows if row["group"] == "own" and row["right"]]
-    others = [row for row in rows if row["group"] != "own"]
-
-    def value(threshold: Threshold) -> tuple[bool, float, float]:
-        lost = 1 - kept(own, threshold).mean()
-        return lost <= LOST, 1 - kept(others, threshold).mean(), -sum(threshold[:2])
-
-    return max(grid, key=value)
-
-
-def print_fits(rows: Sequence[dict[str, Any]]) -> None:
+def print_fits(rows: Sequence[Mapping[str, Any]]) -> None:
     """The thresholds from all recordings, and what those from the other recordings do."""
-    facts = list(itertools.product(QUESTION, SUPPORT, SHARES))
-    accounts = [(question, -999.0, 0.0) for question in QUESTION]
+    passed = {}
+    for left_out in {row["recording"] for row in rows}:
+        thresholds = fit([row for row in rows if row["recording"] != left_out])
+        own = [row for row in rows if row["recording"] == left_out]
+        passed |= {row["key"]: row["given"] and passes(row, thresholds) for row in own}
+    print(f"thresholds from all: {fit(rows)}")
     shown = []
-    for name, grid in (("facts", facts), ("accounts", accounts)):
-        own = [row for row in rows if row["account"] == (name == "accounts") and row["given"]]
-        passed = []
-        for left_out in sorted({row["recording"] for row in own}):
-            held_out = [row for row in own if row["recording"] == left_out]
-            threshold = fit([row for row in own if row["recording"] != left_out], grid)
-            passed += list(zip(held_out, kept(held_out, threshold).tolist(), strict=True))
-        cells = [name, str(fit(own, grid))]
+    for name, account in (("facts", False), ("accounts", True)):
+        cells = [name]
         for group in ("own", "similar", "unlike"):
-            answers = [
-                passes
-                for row, passes in passed
-                if row["group"] == group and (row["right"] or group != "own")
-            ]
-            all_of = [
-                row
-                for row in rows
-                if row["account"] == (name == "accounts")
-                and row["group"] == group
-                and (row["right"] or group != "own")
-            ]
-            cells.append(f"{sum(answers)} of {len(answers)}, {len(all_of)}")
+            of_group = [row for row in rows if row["account"] == account and row["group"] == group]
+            if group == "own":
+                of_group = [row for row in of_group if row["right"]]
+            given = sum(row["given"] for row in of_group)
+            kept = sum(passed[row["key"]] for row in of_group)
+            cells.append(f"{kept} ({given}) of {len(of_group)}")
         shown.append(cells)
-    print("Answers kept, of those given without thresholds; questions in all")
-    print(table(("kind", "thresholds", "own, right", "similar", "unlike"), shown))
+    print("answers given, in brackets without thresholds")
+    print(table(("kind", "own, right", "another of the kind", "of the other kind"), shown))
 
 
 if __name__ == "__main__":

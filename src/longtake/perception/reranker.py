@@ -24,8 +24,8 @@ BUILT_IN = "ms-marco-minilm"
 FILE = "ms-marco-minilm-l12-v2-int8.onnx"
 """``cross-encoder/ms-marco-MiniLM-L12-v2`` (Apache-2.0) with int8 weights."""
 SHA256 = "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"
-MEASURED = {"question": -10.5, "account": -9.0, "support": 1.5, "share": 0.35}
-"""Chosen on questions of ``benchmarks/unanswerable.py``; docs/evidence.md says what they do."""
+MEASURED = {"question": -10.5, "account": -9.0, "support": -4.5}
+"""Fitted by ``benchmarks/reranker_thresholds.py``; docs/evidence.md says what they do."""
 LONGEST = 512
 """The maximum of tokens in the model's own configuration; of a longer pair the text is cut."""
 PAIRS = 8

@@ -9,7 +9,7 @@ import numpy as np
 
 from longtake.algorithms import lexical
 from longtake.footage.protocol import Footage
-from longtake.retrieval.evidence import HELD, held, is_instruction
+from longtake.retrieval.evidence import HELD, contradicts, held, is_instruction
 from longtake.retrieval.passages import Passage, cite
 from longtake.retrieval.question_kinds import may_be_visible
 from longtake.retrieval.relevance import Reader, repeats
@@ -80,7 +80,10 @@ def passages_stating(
 def supporting(
     reader: Reader, answer: str, question: Question, found: Sequence[Passage]
 ) -> list[tuple[Passage, float]]:
-    """The passages that support an answer, or two consecutive ones together, best first."""
+    """The passages that support an answer, or two consecutive ones together, best first.
+
+    One that states another value is cited only if no other supports the answer.
+    """
     if not reader or any(passage.source == "caption" for passage in found):
         return passages_stating(answer, question.text, found)
     pairs = pairs_of(found)
@@ -89,7 +92,9 @@ def supporting(
         scores = reader.support(answer, [each.text for each in candidates], relevance)
         best = max(scores.max(initial=-np.inf) - SIMILAR, 0.0)
         kept = [each for each in zip(candidates, scores.tolist(), strict=True) if each[1] >= best]
+        agreeing = [each for each in kept if not contradicts(answer, each[0].text, question.text)]
         if kept:
+            kept = agreeing or kept
             kept.sort(key=lambda scored: (repeats(scored[0].text, question.text), -scored[1]))
             return kept
     return []

@@ -4,8 +4,8 @@
 
     1  the film speaks of a question if the reranker's score of a line, or of two or three
        consecutive ones, reaches a threshold
-    2  a line supports an answer if the line's score for the answer, plus a share of the best score
-       for the question, reaches another one
+    2  a line supports an answer if the line's score for the answer and the best score for the
+       question together reach another one
     3  the names in a question must be mentioned where the answer is: in the cited lines, by their
        speaker, or earlier in the film with nobody else introduced since
     4  a line that repeats the question, as an instruction to the reader does, decides nothing if
@@ -30,7 +30,7 @@ from longtake.footage.protocol import Footage
 from longtake.retrieval.evidence import contradicts, names, numbers
 from longtake.types import Evidence, Line, Question, Segment
 
-THRESHOLDS: Mapping[str, float] = {"question": 0.0, "account": 0.0, "support": 0.0, "share": 0.5}
+THRESHOLDS: Mapping[str, float] = {"question": 0.0, "account": 0.0, "support": 0.0}
 """Used with a reranker for which none were measured: even odds."""
 WINDOW = 3
 """Consecutive lines that are read together, at most."""
@@ -70,8 +70,7 @@ class Reader:
 
         ``relevance``: the best one of the texts that the answer is from.
         """
-        share = self.threshold("share") * relevance
-        return self._scores([answer], texts) + share - self.threshold("support")
+        return self._scores([answer], texts) + relevance - self.threshold("support")
 
     def _scores(self, queries: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
         if self._reranker is None or not texts:

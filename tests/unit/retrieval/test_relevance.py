@@ -4,6 +4,8 @@ import pytest
 from support.footages import TestFootage
 from support.rerankers import overlap
 
+from longtake.retrieval.citing import supporting
+from longtake.retrieval.passages import Passage
 from longtake.retrieval.relevance import (
     Reader,
     conflicting,
@@ -42,10 +44,11 @@ def test_without_a_reranker_or_in_another_language_nothing_is_judged(reranker):
     assert Reader(film(reranker, ()), Question("Who bought pears at the market?"))
 
 
-def test_support_is_the_score_for_the_answer_and_a_share_of_the_one_for_the_question(reranker):
+def test_support_is_the_score_for_the_answer_and_for_the_question(reranker):
     reader = Reader(film(reranker, ()), Question("Who bought pears?"))
     texts = ["Maria bought pears", "rain again"]
     assert reader.support("Maria", texts, 0.0).tolist() == [10.0, -10.0]
+    assert reader.support("Maria", texts, -4.0).tolist() == [6.0, -14.0]
     assert reader.relevance(texts)[0] > reader.relevance(texts)[1]
 
 
@@ -127,6 +130,20 @@ def test_lines_that_answer_otherwise_are_found(reranker):
     found = conflicting(question, "at nine", [cited(0, spoken[0].text)], footage)
     assert [each.text for each in found] == [spoken[2].text]
     assert conflicting(question, "at nine", [], footage) == []
+
+
+def test_a_line_with_another_value_is_cited_only_if_no_other_supports_the_answer(reranker):
+    nine = Passage(
+        "speech", (line(0, "Seven wagons of the slow train to Bergen leave the harbour at nine."),)
+    )
+    ten = Passage(
+        "speech", (line(40, "Seven wagons of the slow train to Bergen leave the harbour at ten."),)
+    )
+    question = Question("When do the wagons to Bergen leave?")
+    reader = Reader(film(reranker, [*nine.lines, *ten.lines]), question)
+    answer = "Seven wagons of the slow train to Bergen leave the harbour at nine."
+    assert [each for each, _ in supporting(reader, answer, question, [ten, nine])] == [nine]
+    assert [each for each, _ in supporting(reader, answer, question, [ten])] == [ten]
 
 
 def test_unknown_words_are_corrected_by_the_words_of_the_film():
