@@ -17,7 +17,7 @@ from longtake.cli.options import common
 from longtake.cli.output import emit_json, progress, say
 from longtake.cli.probes import download_size, probed_chat, progress_bars, pull_weights, show_report
 from longtake.config import Settings
-from longtake.config.entries import PRESETS, LocalEntry, Preset
+from longtake.config.entries import PRESETS, LocalEntry, Preset, check_name
 from longtake.errors import ConfigError, LongtakeError, ModelError, unknown
 from longtake.llm.catalog import (
     DOWNLOADS,
@@ -42,8 +42,8 @@ def models() -> None:
     \b
     Example:
       longtake models list
-      longtake models pull local/qwen2.5-1.5b
-      longtake models probe local/qwen2.5-1.5b
+      longtake models pull local/qwen2.5-coder-1.5b
+      longtake models probe local/qwen2.5-coder-1.5b
     """
 
 
@@ -138,7 +138,7 @@ def pull(
     \b
     Example:
       longtake models pull vision
-      longtake models pull local/qwen2.5-1.5b
+      longtake models pull local/qwen2.5-coder-1.5b
       longtake models pull whisper
       longtake models pull hub:OWNER/REPO --model model.gguf --mmproj mmproj.gguf
     """
@@ -167,6 +167,7 @@ def _pull_named(name: str, settings: Settings, source: Path | None) -> Path:
     on_hub: dict[str, EncoderCard | HubFiles] = {**CARDS, **RERANKERS, WHISPER.name: WHISPER}
     if name in on_hub:
         return _pull(on_hub[name], settings, source)
+    check_name(name)
     if name not in (*DOWNLOADS, *HUB_MODELS):
         raise unknown("model to pull", name, [*RECOMMENDED, *DOWNLOADS, *HUB_MODELS, *on_hub])
     if name in HUB_MODELS:

@@ -22,6 +22,7 @@ from longtake.config.entries import (
     ModelEntry,
     OpenAIEntry,
     Preset,
+    check_name,
     checked,
     preset_entry,
 )
@@ -72,7 +73,7 @@ class Download:
 RERANKER = "reranker"
 """What reads questions and lines together; downloaded with every language model."""
 DOWNLOADS = {
-    "local/qwen2.5-1.5b": Download(
+    "local/qwen2.5-coder-1.5b": Download(
         file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
         size=1_117_320_768,
         sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
@@ -397,6 +398,7 @@ class ModelCatalog:
         if name in self.entries:
             backend = load_backend(self.entries[name].backend)
             return backend, checked(self.entries[name], backend.settings, name)
+        check_name(name)
         # a server can be named without an entry, for a first try
         if name.startswith(("http://", "https://")):
             url, _, model = name.partition("#")

@@ -31,8 +31,8 @@ ONE_MODEL_METHOD = "auto"
 of its tokens (``docs/auto.md``)."""
 _BUILT_IN = ("local/", "socratic/", "senses")
 DEFAULT_MODELS = {
-    "llm": "local/qwen2.5-1.5b",
-    "vlm": "socratic/qwen2.5-1.5b",
+    "llm": "local/qwen2.5-coder-1.5b",
+    "vlm": "socratic/qwen2.5-coder-1.5b",
     "captioner": "senses",
 }
 """The models for roles without another one; all of them run on this machine."""
