@@ -29,7 +29,6 @@ from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, LongtakeError, RunError
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
-from longtake.llm.catalog import Download
 from longtake.llm.pull import pull_model
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.conversation import with_carried
@@ -166,8 +165,8 @@ class JobWorker:
     def _pull(self, job: Job, listener: JobListener) -> None:
         """Download a model."""
 
-        def begin(download: Download) -> Callable[[int, int], None]:
-            advance = _progress_callback(listener, download.file)
+        def begin(file: str) -> Callable[[int, int], None]:
+            advance = _progress_callback(listener, file)
             return lambda done, total: advance(done / max(1, total))
 
         pull_model(job.ask.question, self._options.settings, begin=begin)
