@@ -494,10 +494,7 @@ def offered_models(preset: Preset) -> list[str]:
     Connects, with the vendor's key: call it only after the user agreed.
     """
     endpoint = Endpoint(preset.label, preset.base_url, key_env=preset.key_env)
-    try:
-        listed = endpoint.get("models")
-    finally:
-        endpoint.close()
+    listed = endpoint.get("models")
     entries = listed.get("data") if isinstance(listed, dict) else None
     if not isinstance(entries, list):
         raise ModelError(preset.label, "unreadable", f"{endpoint.host} lists no models")
