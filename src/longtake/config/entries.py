@@ -82,7 +82,7 @@ class OpenAIEntry(ModelEntry):
     api_key_env: str = ""
     """The environment variable that holds the key; the key is sent to ``base_url`` only."""
     images: int = number(0, least=0)
-    """Most pictures in a request; 0: as many as a step shows, until the server complains."""
+    """Most pictures in a request; 0: as many as a step shows."""
     form: Form = ""
     """``plain``: typed replies are asked for in words only, without a schema."""
     video: VideoPart = ""
@@ -302,7 +302,7 @@ class Preset:
     context: int = 0
     """Minimum context of its current models in tokens; 0: the server reports it."""
     images: int = 0
-    """Most pictures in a request; 0: unlimited, or learned from the server's complaint."""
+    """Most pictures in a request; 0: not limited."""
     form: Form = ""
     """``plain`` where the vendor documents that schemas are ignored."""
     video: VideoPart = ""

@@ -81,7 +81,7 @@ class LocalBackend(HereBackend[LocalEntry]):
             states=model.folder / "states",
         )
         capabilities = remembered(model.folder, f"local#{card.model}#{card.revision}")
-        capabilities.presume(video="input_video")
+        capabilities.declare(video="input_video")
         return LocalChat(card, weights, timeout=entry.timeout, capabilities=capabilities)
 
     def check(self, model: ModelRequest[LocalEntry]) -> None:
