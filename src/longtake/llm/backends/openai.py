@@ -204,7 +204,7 @@ class OpenAIChat:
             messages = without_clips(messages)
         # known before sending, so a limit costs one refused request in all
         number = len(images(messages))
-        if number and self.capabilities.known.vision is False:
+        if number and self.card.vision is False:
             raise ModelError(self._card.name, "refused", "the model takes no pictures")
         limits = (number, max_fitting, self.capabilities.images)
         limit = min(limit for limit in limits if limit is not None)
