@@ -18,6 +18,7 @@ from concurrent.futures import CancelledError
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from queue import SimpleQueue
 from typing import Any
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
@@ -205,9 +206,13 @@ class Endpoint:
         detail = f"{self.host} gave no reply in {limit:.0f} s"
         late = Unavailable(self.name, detail, out_of_time=is_deadline)
         check_stop()
+        # chunks are handled in this thread: whatever that takes or raises is no matter of the loop
+        chunks: SimpleQueue[bytes | None] = SimpleQueue()
+        feed = None if on_chunk is None else chunks.put
         # timeouts of httpx count from the last byte; a task can be ended at any time
-        work = asyncio.wait_for(self._read(method, path, data, limit, on_chunk), limit)
+        work = asyncio.wait_for(self._read(method, path, data, limit, feed), limit)
         future = asyncio.run_coroutine_threadsafe(work, _event_loop())
+        future.add_done_callback(lambda _: chunks.put(None))
         stop = stopping.get()
 
         def end() -> None:
@@ -215,6 +220,9 @@ class Endpoint:
 
         try:
             with stop.then(end) if stop is not None else nullcontext():
+                for chunk in iter(chunks.get, None):
+                    if on_chunk is not None:
+                        on_chunk(chunk)
                 return future.result()
         except CancelledError:
             check_stop()
@@ -232,7 +240,7 @@ class Endpoint:
         path: str,
         data: bytes,
         limit: float,
-        on_chunk: Callable[[bytes], None] | None,
+        feed: Callable[[bytes], None] | None,
     ) -> Response:
         timeout = httpx.Timeout(limit, connect=min(limit, CONNECT_SECONDS))
         # redirects are not followed: one could carry the key and pictures to another host
@@ -249,8 +257,8 @@ class Endpoint:
                 if len(body) > MAX_BYTES:
                     detail = f"the reply is larger than {MAX_BYTES} bytes"
                     raise ModelError(self.name, "refused", detail)
-                if on_chunk is not None:
-                    on_chunk(chunk)
+                if feed is not None:
+                    feed(chunk)
         return Response(
             response.status_code,
             self.redact(body.decode("utf-8", "replace")),
