@@ -192,7 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--methods", nargs="+", default=["lookup", "auto"])
-    parser.add_argument("--model", default="local/qwen2.5-1.5b")
+    parser.add_argument("--model", default="local/qwen2.5-coder-1.5b")
     parser.add_argument("--first-seed", type=int, default=100)
     options = parser.parse_args()
     folder = options.out / "films"

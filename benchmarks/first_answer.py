@@ -1,7 +1,7 @@
 """From the command to the first answer about a film that was never seen.
 
     python benchmarks/first_answer.py FILM --question TEXT [--another TEXT] [--minutes 5 60]
-                                      [--before CHECKOUT] [--model local/qwen2.5-1.5b]
+                                      [--before CHECKOUT] [--model local/qwen2.5-coder-1.5b]
 
 The film is repeated, without encoding it again, to each of the lengths. It is asked with an empty
 cache and with the method ``lookup``, where the checkout has it; then once more, and another

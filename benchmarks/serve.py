@@ -51,7 +51,7 @@ from longtake_bench.lab.film import make_world, write_world
 from longtake_bench.lab.world import make_script
 
 ASKS, EVENTS = 500, 20_000
-LOCAL = "local/qwen2.5-1.5b"
+LOCAL = "local/qwen2.5-coder-1.5b"
 PARTS = ("sse", "page", "scroll", "seek", "memory")
 
 

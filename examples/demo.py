@@ -30,7 +30,7 @@ from PIL import Image, ImageDraw, ImageFont
 from longtake._util.timecode import clock
 from longtake.video.clip import write_film
 
-MODEL = "local/qwen2.5-1.5b"
+MODEL = "local/qwen2.5-coder-1.5b"
 SIZE, FPS, SCENE = (640, 360), 10, 12
 BEGAN = time.perf_counter()
 NEAR = 5.0

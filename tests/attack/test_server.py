@@ -36,8 +36,7 @@ def liar():
 @pytest.fixture
 def chat(liar):
     endpoint = Endpoint("m", liar.url, key=KEY, timeout=FOREVER)
-    yield OpenAIChat(Card("m", model="x"), endpoint)
-    endpoint.close()
+    return OpenAIChat(Card("m", model="x"), endpoint)
 
 
 def asked(chat, deadline=PATIENCE):

@@ -1,7 +1,7 @@
 """Replies that a real model never ended, read as far as they go.
 
-``unended.json`` holds replies of ``local/qwen2.5-1.5b`` to Symphony's agents, which nothing held to
-their form: up to the limit of tokens, mostly in circles. They were written down by
+``unended.json`` holds replies of ``local/qwen2.5-coder-1.5b`` to Symphony's agents, which nothing
+held to their form: up to the limit of tokens, mostly in circles. They were written down by
 ``benchmarks/replies.py``; each was refused while the fields' descriptions asked for its end.
 """
 

@@ -12,7 +12,7 @@ SMALL = 100
 
 
 class Hub(BaseHTTPRequestHandler):
-    """Answers as ``huggingface_hub`` asks: HEAD for what a file is, GET for the file or its end."""
+    """Answers as ``huggingface_hub`` asks: HEAD for what a file is, GET for the file."""
 
     files: ClassVar[dict[str, bytes]]
     lies: ClassVar[set[str]]
@@ -20,7 +20,6 @@ class Hub(BaseHTTPRequestHandler):
     tokens: ClassVar[list[str | None]]
     asked: ClassVar[list[tuple[str, str]]]
     """Methods and paths."""
-    ranges: ClassVar[list[str]]
 
     def respond(self, body: bool) -> None:
         self.tokens.append(self.headers.get("Authorization"))
@@ -36,17 +35,13 @@ class Hub(BaseHTTPRequestHandler):
         stated = hashlib.sha256(told)
         if len(content) < SMALL:
             stated = hashlib.sha1(b"blob %d\0" % len(told) + told)
-        start = 0
-        if span := self.headers.get("Range"):
-            self.ranges.append(span)
-            start = int(span.removeprefix("bytes=").rstrip("-"))
-        self.send_response(206 if start else 200)
+        self.send_response(200)
         self.send_header("ETag", f'"{stated.hexdigest()}"')
         self.send_header("X-Repo-Commit", "c" * 40)
-        self.send_header("Content-Length", str(len(content) - start))
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if body:
-            self.wfile.write(content[start:])
+            self.wfile.write(content)
 
     def do_HEAD(self) -> None:
         self.respond(body=False)
@@ -61,7 +56,7 @@ class Hub(BaseHTTPRequestHandler):
 @contextmanager
 def serve_hub(files: dict[str, bytes]) -> Iterator[tuple[Any, str]]:
     """Serve the files of one repository; yields the handler class and the address."""
-    state = {"files": files, "lies": set(), "tokens": [], "asked": [], "ranges": []}
+    state = {"files": files, "lies": set(), "tokens": [], "asked": []}
     handler = type("OwnHub", (Hub,), state)
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

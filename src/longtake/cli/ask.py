@@ -242,9 +242,9 @@ def ask(
 
     Without --option the question is open-ended. Without --model, the model chosen with 'longtake
     setup' answers, or else small built-in models on this machine ('longtake models pull
-    local/qwen2.5-1.5b' downloads the language model once). Several films are asked one by one, and
-    their answers are printed as JSON Lines with --json; 'longtake library ask' finds the relevant
-    films among many.
+    local/qwen2.5-coder-1.5b' downloads the language model once). Several films are asked one by
+    one, and their answers are printed as JSON Lines with --json; 'longtake library ask' finds the
+    relevant films among many.
 
     Exit code 0: answered; 1: answered, but the trace could not be written; 3: the budget ran out,
     or no reply could be read; 4: a model could not be reached.

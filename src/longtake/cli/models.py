@@ -17,16 +17,9 @@ from longtake.cli.options import common
 from longtake.cli.output import emit_json, progress, say
 from longtake.cli.probes import download_size, probed_chat, progress_bars, pull_weights, show_report
 from longtake.config import Settings
-from longtake.config.entries import PRESETS, LocalEntry, Preset
+from longtake.config.entries import PRESETS, LocalEntry, Preset, check_name
 from longtake.errors import ConfigError, LongtakeError, ModelError, unknown
-from longtake.llm.catalog import (
-    DOWNLOADS,
-    HUB_MODELS,
-    RECOMMENDED,
-    ModelCatalog,
-    is_listening,
-    recommended,
-)
+from longtake.llm.catalog import RECOMMENDED, WEIGHTS, ModelCatalog, is_listening, recommended
 from longtake.llm.probe import probe as ask
 from longtake.llm.pull import pull_files
 from longtake.perception.cards import CARDS, WHISPER, EncoderCard, HubFiles
@@ -42,8 +35,8 @@ def models() -> None:
     \b
     Example:
       longtake models list
-      longtake models pull local/qwen2.5-1.5b
-      longtake models probe local/qwen2.5-1.5b
+      longtake models pull local/qwen2.5-coder-1.5b
+      longtake models probe local/qwen2.5-coder-1.5b
     """
 
 
@@ -132,13 +125,13 @@ def pull(
 
     'vision' is a model that sees and 'text' one that reads, chosen by this machine's memory.
     'hub:OWNER/REPO[@REVISION]' with --model and --mmproj is any other pair of GGUF files. Files
-    come from the model hub or the mirror in $HF_ENDPOINT, and their hashes are checked. An
-    interrupted download resumes.
+    come from the model hub or the mirror in $HF_ENDPOINT, and their hashes are checked. After an
+    interruption, what is complete is not downloaded again.
 
     \b
     Example:
       longtake models pull vision
-      longtake models pull local/qwen2.5-1.5b
+      longtake models pull local/qwen2.5-coder-1.5b
       longtake models pull whisper
       longtake models pull hub:OWNER/REPO --model model.gguf --mmproj mmproj.gguf
     """
@@ -167,10 +160,11 @@ def _pull_named(name: str, settings: Settings, source: Path | None) -> Path:
     on_hub: dict[str, EncoderCard | HubFiles] = {**CARDS, **RERANKERS, WHISPER.name: WHISPER}
     if name in on_hub:
         return _pull(on_hub[name], settings, source)
-    if name not in (*DOWNLOADS, *HUB_MODELS):
-        raise unknown("model to pull", name, [*RECOMMENDED, *DOWNLOADS, *HUB_MODELS, *on_hub])
-    if name in HUB_MODELS:
-        say(f"{name}: {download_size(name)}, licence: {HUB_MODELS[name].licence}")
+    check_name(name)
+    if name not in WEIGHTS:
+        raise unknown("model to pull", name, [*RECOMMENDED, *WEIGHTS, *on_hub])
+    if not WEIGHTS[name].parts:
+        say(f"{name}: {download_size(name)}, licence: {WEIGHTS[name].licence}")
     return pull_weights(name, settings, source)
 
 
@@ -214,8 +208,8 @@ def _missing(catalogue: ModelCatalog, name: str) -> str:
     for each in needed:
         if isinstance(catalogue.entry(each), LocalEntry) and not catalogue.file(each).is_file():
             size = ""
-            if each in HUB_MODELS:
-                purpose = "sees pictures" if HUB_MODELS[each].mmproj else "reads"
+            if each in WEIGHTS and not WEIGHTS[each].parts:
+                purpose = "sees pictures" if WEIGHTS[each].mmproj else "reads"
                 size = f"  # {download_size(each)}, {purpose}"
             return f"run: longtake models pull {each}{size}"
     try:

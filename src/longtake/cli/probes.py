@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,11 +10,11 @@ import click
 
 from longtake.cli.output import on_terminal
 from longtake.config import Settings
-from longtake.llm.catalog import DOWNLOADS, HUB_MODELS, Download, ModelCatalog
+from longtake.llm.catalog import WEIGHTS, ModelCatalog
 from longtake.llm.chat import Chat
 from longtake.llm.probe import ProbeReport
+from longtake.llm.pull import Begin, pull_model
 from longtake.llm.pull import Progress as ShowProgress
-from longtake.llm.pull import pull_model
 
 
 def probed_chat(catalogue: ModelCatalog, name: str) -> Chat:
@@ -49,12 +49,12 @@ def pull_weights(name: str, settings: Settings, source: Path | None = None) -> P
 
 def download_size(name: str) -> str:
     """The size of the download of 'models pull NAME'; empty for other models."""
-    known = DOWNLOADS.get(name) or HUB_MODELS.get(name)
+    known = WEIGHTS.get(name)
     return "" if known is None else f"{known.size / 1e9:.1f} GB"
 
 
 @contextmanager
-def progress_bars() -> Iterator[Callable[[Download], ShowProgress]]:
+def progress_bars() -> Iterator[Begin]:
     """Inside the block, show a progress bar for each download."""
     # late: slow to import, and few commands need it
     from rich.console import Console
@@ -66,8 +66,8 @@ def progress_bars() -> Iterator[Callable[[Download], ShowProgress]]:
         *columns, TransferSpeedColumn(), console=console, disable=not on_terminal()
     ) as bar:
 
-        def begin(download: Download) -> ShowProgress:
-            task = bar.add_task(download.file, total=download.size)
+        def begin(file: str) -> ShowProgress:
+            task = bar.add_task(file, total=None)
             return lambda done, total: bar.update(task, completed=done, total=total)
 
         yield begin

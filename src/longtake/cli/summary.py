@@ -61,7 +61,7 @@ def summary(
 
     \b
     Example:
-      longtake summary meeting.mp4 --model local/qwen2.5-1.5b
+      longtake summary meeting.mp4 --model local/qwen2.5-coder-1.5b
       longtake summary lecture.mp4 --chapters
       longtake summary lecture.mp4 --format youtube
     """

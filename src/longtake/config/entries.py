@@ -82,7 +82,7 @@ class OpenAIEntry(ModelEntry):
     api_key_env: str = ""
     """The environment variable that holds the key; the key is sent to ``base_url`` only."""
     images: int = number(0, least=0)
-    """Most pictures in a request; 0: as many as a step shows, until the server complains."""
+    """Most pictures in a request; 0: as many as a step shows."""
     form: Form = ""
     """``plain``: typed replies are asked for in words only, without a schema."""
     video: VideoPart = ""
@@ -190,7 +190,7 @@ def _sees(max_pixels: int, picture_tokens: int = 0) -> LocalEntry:
 # A laptop reads some tens of tokens a second (docs/models.md), and pictures are most of them. So
 # Qwen's have 256 tokens, the fewest that its card recommends, and MiniCPM's one slice.
 BUILTIN_MODELS: Mapping[str, ModelEntry] = {
-    "local/qwen2.5-1.5b": LocalEntry(context=8192, max_tokens=512, timeout=900.0),
+    "local/qwen2.5-coder-1.5b": LocalEntry(context=8192, max_tokens=512, timeout=900.0),
     "local/smollm2-135m": LocalEntry(context=4096, max_tokens=256, timeout=300.0),
     "local/qwen3-1.7b": LocalEntry(context=8192, max_tokens=512, timeout=900.0),
     "local/qwen3-4b": LocalEntry(context=8192, max_tokens=512, timeout=900.0),
@@ -201,14 +201,25 @@ BUILTIN_MODELS: Mapping[str, ModelEntry] = {
     "local/qwen2.5-vl-3b": _sees(256 * 28 * 28),
     "local/gemma-3-4b": _sees(FRAME_PIXELS["gemma3"], GEMMA_TOKENS),
     "local/minicpm-v-4": _sees(448 * 448),
-    "socratic/qwen2.5-1.5b": SocraticEntry(llm="local/qwen2.5-1.5b"),
+    "socratic/qwen2.5-coder-1.5b": SocraticEntry(llm="local/qwen2.5-coder-1.5b"),
     "senses": SensesEntry(),
     "senses/words": SensesEntry(channels=("onscreen", "speech")),
-    "socratic/reader": SocraticEntry(llm="local/qwen2.5-1.5b", channels=("onscreen",)),
-    "socratic/listener": SocraticEntry(llm="local/qwen2.5-1.5b", channels=("speech",)),
-    "socratic/looker": SocraticEntry(llm="local/qwen2.5-1.5b", channels=("tags",)),
+    "socratic/reader": SocraticEntry(llm="local/qwen2.5-coder-1.5b", channels=("onscreen",)),
+    "socratic/listener": SocraticEntry(llm="local/qwen2.5-coder-1.5b", channels=("speech",)),
+    "socratic/looker": SocraticEntry(llm="local/qwen2.5-coder-1.5b", channels=("tags",)),
 }
 """The models that are available without configuration; all of them run on this machine."""
+RENAMED_MODELS: Mapping[str, str] = {
+    "local/qwen2.5-1.5b": "local/qwen2.5-coder-1.5b",
+    "socratic/qwen2.5-1.5b": "socratic/qwen2.5-coder-1.5b",
+}
+"""Models of version 0.2 and their present names."""
+
+
+def check_name(name: str) -> None:
+    """Reject the former name of a model."""
+    if name in RENAMED_MODELS:
+        raise ConfigError(f"the model {name} is now {RENAMED_MODELS[name]}", key=name)
 
 
 def overlay_entry(old: ModelEntry | None, name: str, layer: Layer) -> ModelEntry:
@@ -217,6 +228,7 @@ def overlay_entry(old: ModelEntry | None, name: str, layer: Layer) -> ModelEntry
     An entry whose backend changes starts afresh: the old backend's fields mean nothing to the new
     one.
     """
+    check_name(name)
     path = f"models.{name}."
     before = old or OpenAIEntry()
     # the backend decides which other fields are valid, so it is read first
@@ -290,7 +302,7 @@ class Preset:
     context: int = 0
     """Minimum context of its current models in tokens; 0: the server reports it."""
     images: int = 0
-    """Most pictures in a request; 0: unlimited, or learned from the server's complaint."""
+    """Most pictures in a request; 0: not limited."""
     form: Form = ""
     """``plain`` where the vendor documents that schemas are ignored."""
     video: VideoPart = ""

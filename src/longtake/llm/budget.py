@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from typing import Protocol
 from longtake._util.cancellation import check_stop, stopping
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent
-from longtake.llm.chat import Card, Message, Options, estimate_messages, images
+from longtake.llm.chat import Card, Message, Options, at_most, estimate_messages, images
 from longtake.types import Answer, Usage
 
 
@@ -92,17 +92,21 @@ class Ledger:
         return self._over("seconds", f"{self.elapsed():.1f} of {self.limits.seconds or 0:g}")
 
     def reserve(
-        self, card: Card, messages: Sequence[Message], options: Options
+        self,
+        card: Card,
+        messages: Sequence[Message],
+        options: Options,
+        count: Callable[[str], int | None] = lambda _: None,
     ) -> tuple[Reservation, Options]:
         """Reserve what a call may need, and limit its reply to what is left.
 
-        Waits while calls in progress hold the remainder, because they may use less than they
-        reserved.
+        ``count`` is the model's own tokenizer, if it offers one. Waits while calls in progress hold
+        the remainder, because they may use less than they reserved.
         """
         frames = len(images(messages))
         # estimating encodes nothing, but it is not free, and only these limits need it
         is_counted = self.limits.tokens is not None or self.limits.cost is not None
-        estimated = estimate_messages(messages, options.tools) if is_counted else 0
+        estimated = self._prompt_tokens(card, messages, options, count) if is_counted else 0
         prompt = estimated + self._unexpected
         with self._changed:
             while True:
@@ -125,6 +129,26 @@ class Ledger:
         # the stricter of the question's time and the call's own
         deadlines = [limit for limit in (left, options.deadline) if limit is not None]
         return made, replace(options, max_tokens=wanted, deadline=min(deadlines, default=None))
+
+    def _prompt_tokens(
+        self,
+        card: Card,
+        messages: Sequence[Message],
+        options: Options,
+        count: Callable[[str], int | None],
+    ) -> int:
+        """Tokens of a prompt: estimated far from a limit, close to it counted or a safe bound."""
+        most = estimate_messages(messages, options.tools, count=at_most)
+        with self._changed:
+            room = self._room(card, most + self._unexpected)
+        if room is None or room >= options.max_tokens:
+            return estimate_messages(messages, options.tools)
+
+        def exact(text: str) -> int:
+            tokens = count(text)
+            return at_most(text) if tokens is None else tokens
+
+        return estimate_messages(messages, options.tools, count=exact)
 
     def book(self, made: Reservation, used: Usage) -> None:
         """Release the reservation and count what was used."""

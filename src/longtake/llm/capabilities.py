@@ -68,10 +68,8 @@ class KnownCapabilities:
     """Features that the server refuses: ``schema``, ``temperature``, ``tools``, ``video``, …"""
     context: int | None = None
     """The context length that the server reports."""
-    images: int | None = None
-    """Maximum pictures in a request, from the server's error message."""
     vision: bool | None = None
-    """``False`` once pictures were refused."""
+    """``False`` if the server reports that the model sees nothing, or a probe found that."""
     letters: bool | None = None
     """Whether log-probabilities are offered."""
     reading: float | None = None
@@ -96,7 +94,10 @@ class Capabilities:
     ) -> None:
         self.known = known or KnownCapabilities()
         self._save = save
+        self.images: int | None = None
+        """Maximum pictures in a request."""
         self._video = "video_url"
+        self._is_plain = False
         self._lock = threading.Lock()
 
     @property
@@ -106,7 +107,7 @@ class Capabilities:
 
     def has_refused(self, feature: str) -> bool:
         """Whether the server refused a feature."""
-        return feature in self.known.refused
+        return feature in self.known.refused or (feature == "schema" and self._is_plain)
 
     def refuse(self, model: str, feature: str, why: str) -> None:
         """Leave a feature out from now on."""
@@ -126,14 +127,11 @@ class Capabilities:
                 setattr(self.known, name, value)
             self._changed()
 
-    def presume(self, *, images: int = 0, form: str = "", video: str = "") -> None:
-        """Begin with what a vendor documents, where nothing else was learned; not saved."""
-        with self._lock:
-            self._video = video or self._video
-            if images and self.known.images is None:
-                self.known.images = images
-            if form == "plain" and not self.has_refused("schema"):
-                self.known.refused.append("schema")
+    def declare(self, *, images: int = 0, form: str = "", video: str = "") -> None:
+        """Note what the model's entry says of its server; not saved."""
+        self.images = images or None
+        self._video = video or self._video
+        self._is_plain = form == "plain"
 
     def forget(self) -> None:
         """Forget what the server refused, keeping what was measured of the model."""

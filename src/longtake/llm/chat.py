@@ -333,12 +333,21 @@ PER_MESSAGE = 8
 
 def estimate(text: str) -> int:
     """Estimate the tokens of a text, rather too many than too few."""
+    # tokenizers take two to four bytes of UTF-8 for Chinese or Russian
+    return _tokens(text, CHARACTERS_PER_TOKEN, 2.0)
+
+
+def at_most(text: str) -> int:
+    """Tokens that a text has at most: names and code have two characters a token."""
+    return _tokens(text, 2.0, 1.0)
+
+
+def _tokens(text: str, ascii_per_token: float, bytes_per_token: float) -> int:
     ascii_count = len(text.encode("ascii", "ignore"))
     single = sum(map(text.count, SINGLE))
+    wide = len(text.encode("utf-8", "surrogatepass")) - ascii_count
     others = ascii_count - single
-    # tokenizers take two to four bytes of UTF-8 for Chinese or Russian
-    wide = (len(text.encode("utf-8", "surrogatepass")) - ascii_count) / 2.0
-    return math.ceil(single + others / CHARACTERS_PER_TOKEN + wide)
+    return math.ceil(single + others / ascii_per_token + wide / bytes_per_token)
 
 
 def at_least(text: str) -> int:
@@ -360,17 +369,25 @@ def estimate_image(image: Image) -> int:
     return across * down + 2
 
 
-def estimate_messages(messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> int:
-    """Estimate the tokens of a conversation, and of the tools that are offered in it."""
+def estimate_messages(
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec] = (),
+    *,
+    count: Callable[[str], int] = estimate,
+) -> int:
+    """Estimate the tokens of a conversation, and of the tools that are offered in it.
+
+    ``count`` gives those of a text.
+    """
     total = 0
     for tool in tools:
         described = json.dumps([tool.name, tool.description, tool.parameters])
-        total += PER_MESSAGE + estimate(described)
+        total += PER_MESSAGE + count(described)
     for message in messages:
         total += PER_MESSAGE
-        total += sum(estimate(call.name + call.arguments) for call in message.tool_calls)
+        total += sum(count(call.name + call.arguments) for call in message.tool_calls)
         for part in message.parts:
-            total += estimate(part.text) if isinstance(part, Text) else estimate_image(part)
+            total += count(part.text) if isinstance(part, Text) else estimate_image(part)
     return total
 
 

@@ -6,18 +6,19 @@ out of everything that is written, and turns every failure into an error that sa
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import logging
 import os
 import re
-import socket
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from queue import SimpleQueue
 from typing import Any
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
@@ -173,14 +174,10 @@ class Endpoint:
             return f"{self.host} has no such model or path; check model and base_url ({message})"
         return f"HTTP {status}: {message}"
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
     @cached_property
-    def _client(self) -> httpx.Client:
+    def _client(self) -> httpx.AsyncClient:
         # made on first use, since loading certificates takes time
-        return httpx.Client(
+        return httpx.AsyncClient(
             headers={
                 # replies are short, and a small body that is compressed can become a huge one
                 "Accept-Encoding": "identity",
@@ -208,49 +205,60 @@ class Endpoint:
         """Send a request and read the response; errors of the HTTP library become ours."""
         detail = f"{self.host} gave no reply in {limit:.0f} s"
         late = Unavailable(self.name, detail, out_of_time=is_deadline)
-        end = time.monotonic() + limit
-        response: Response | None = None
-        broken: Exception | None = None
-        with ended_after(limit) as trace:
-            try:
-                response = self._read(method, path, data, limit, trace, on_chunk)
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
-                broken = error
-        # checked in any case: without a length, a body that was cut off looks complete
-        if time.monotonic() >= end:
-            raise late from broken
         check_stop()
-        if response is None:
-            raise self._broken(broken, late) from broken
-        return response
+        # chunks are handled in this thread: whatever that takes or raises is no matter of the loop
+        chunks: SimpleQueue[bytes | None] = SimpleQueue()
+        feed = None if on_chunk is None else chunks.put
+        # timeouts of httpx count from the last byte; a task can be ended at any time
+        work = asyncio.wait_for(self._read(method, path, data, limit, feed), limit)
+        future = asyncio.run_coroutine_threadsafe(work, _event_loop())
+        future.add_done_callback(lambda _: chunks.put(None))
+        stop = stopping.get()
 
-    def _read(
+        def end() -> None:
+            future.cancel()
+
+        try:
+            with stop.then(end) if stop is not None else nullcontext():
+                for chunk in iter(chunks.get, None):
+                    if on_chunk is not None:
+                        on_chunk(chunk)
+                return future.result()
+        except CancelledError:
+            check_stop()
+            raise
+        except TimeoutError as error:
+            raise late from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._broken(error, late) from error
+        finally:
+            end()  # the caller may have been interrupted
+
+    async def _read(
         self,
         method: str,
         path: str,
         data: bytes,
         limit: float,
-        trace: Callable[..., None],
-        on_chunk: Callable[[bytes], None] | None,
+        feed: Callable[[bytes], None] | None,
     ) -> Response:
         timeout = httpx.Timeout(limit, connect=min(limit, CONNECT_SECONDS))
         # redirects are not followed: one could carry the key and pictures to another host
-        with self._client.stream(
-            method, self.address(path), content=data, timeout=timeout, extensions={"trace": trace}
+        async with self._client.stream(
+            method, self.address(path), content=data, timeout=timeout
         ) as response:
             encoding = response.headers.get("content-encoding", "").strip().lower()
             if encoding not in ("", "identity"):
                 detail = f"the reply is compressed, unasked ({self.redact(encoding)[:80]})"
                 raise ModelError(self.name, "refused", detail)
             body = bytearray()
-            for chunk in response.iter_raw():
+            async for chunk in response.aiter_raw():
                 body += chunk
                 if len(body) > MAX_BYTES:
                     detail = f"the reply is larger than {MAX_BYTES} bytes"
                     raise ModelError(self.name, "refused", detail)
-                if on_chunk is not None:
-                    on_chunk(chunk)
-                check_stop()
+                if feed is not None:
+                    feed(chunk)
         return Response(
             response.status_code,
             self.redact(body.decode("utf-8", "replace")),
@@ -271,7 +279,7 @@ class Endpoint:
                 return text[:-length]
         return text
 
-    def _broken(self, error: Exception | None, late: Unavailable) -> Unavailable:
+    def _broken(self, error: Exception, late: Unavailable) -> Unavailable:
         """Our error for one of the HTTP library; its text never holds the key."""
         if isinstance(error, httpx.ConnectTimeout):
             return Unavailable(self.name, f"{self.host} cannot be reached")
@@ -284,39 +292,16 @@ class Endpoint:
         return Unavailable(self.name, detail)
 
 
-@contextmanager
-def ended_after(seconds: float) -> Iterator[Callable[..., None]]:
-    """End the exchange in this block after so many seconds, or with the work around it.
+@cache
+def _event_loop() -> asyncio.AbstractEventLoop:
+    """The loop of this process that connections run on, in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
 
-    Timeouts of ``httpx`` count from the last byte, and nothing else wakes a thread that waits for a
-    server. Gives the ``trace`` that the exchange needs, to know its socket.
-    """
-    sockets: list[socket.socket] = []
-    over = threading.Event()
 
-    def trace(name: str, info: Mapping[str, Any]) -> None:
-        if name.endswith(("connect_tcp.complete", "start_tls.complete")):
-            sockets.append(info["return_value"].get_extra_info("socket"))
-            if over.is_set():
-                end()
-
-    def end() -> None:
-        over.set()
-        for used in sockets:
-            # the raw socket: the waiting thread is using TLS
-            with suppress(OSError):
-                socket.socket.shutdown(used, socket.SHUT_RDWR)
-
-    timer = threading.Timer(seconds, end)
-    # a process that ends does not wait for the timer
-    timer.daemon = True
-    timer.start()
-    stop = stopping.get()
-    try:
-        with stop.then(end) if stop is not None else nullcontext():
-            yield trace
-    finally:
-        timer.cancel()
+# the thread does not exist in a process that was forked
+os.register_at_fork(after_in_child=_event_loop.cache_clear)
 
 
 def check_url(name: str, base_url: str, *, keyed: bool) -> SplitResult:

@@ -146,7 +146,7 @@ class Budgeted(Middleware):
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask within the remaining budget."""
-        reservation, options = self.ledger.reserve(self.card, messages, options)
+        reservation, options = self.ledger.reserve(self.card, messages, options, self.count)
         began = self.ledger.clock.now()
         # endpoints do not bill calls that they refuse, but a failed try still counts as a call
         cost = None if self.card.price is None else 0.0

@@ -42,87 +42,61 @@ from longtake.prompts import phrase
 from longtake.tracing import events
 from longtake.types import Segment, Usage
 
-FEATURES: Mapping[str, tuple[str, ...]] = {
-    "schema": ("response_format", "json_schema", "schema", "grammar", "structured"),
-    "max_tokens": ("max_completion_tokens",),
-    "temperature": ("temperature",),
-    "seed": ("seed",),
-    "stop": ("'stop'", '"stop"', "stop sequences"),
-    "logprobs": ("logprob",),
-    "tools": ("tool",),
-    "stream": ("'stream'", '"stream"', "stream_options", "streaming"),
+PARAMETERS: Mapping[str, str] = {
+    "schema": "response_format",
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "seed": "seed",
+    "stop": "stop",
+    "logprobs": "logprobs",
+    "tools": "tools",
+    "stream": "stream",
 }
-"""Features that can be left out or sent differently, and the words that name them."""
-REFUSALS = (400, 404, 422, 500, 501)
-"""Statuses with which servers refuse a feature. 500 is one of them: llama-cpp-python answers so to
-a schema, llama.cpp to pictures for a text model."""
-_LOADING = re.compile(r"\bloading\b|\bwarming up\b", re.IGNORECASE)
-_SEEING = r"(?:image|picture|vision|multimodal|multi-modal)"
-_TAKING = r"(?:support|accept|allow|enabl|available|capab)"
-_BLIND = re.compile(
-    rf"mmproj|not a multi-?modal|{_SEEING}[^.]{{0,60}}(?:not|n't)\s(?:be\s)?{_TAKING}"
-    rf"|(?:not|n't)\s{_TAKING}[^.]{{0,60}}{_SEEING}|unsupported[^.]{{0,40}}{_SEEING}",
-    re.IGNORECASE,
-)
-_VIDEO = re.compile(
-    r"video|mmproj|content\[|content part|file_data|ffmpeg|media|image", re.IGNORECASE
-)
-"""Words of servers that do not know a part, lack a decoder, or serve a model that sees nothing."""
-_IMAGE_LIMIT = re.compile(
-    r"""(?:at\ most|maximum(?:\ of)?|up\ to|no\ more\ than|limit(?:\ of|\ is)?|max(?:imum)?)
-        \D{0,20}(\d{1,4})\s+(?:image|picture)s?
-      | (?:image|picture)s?\b.{0,60}?(?:at\ most|maximum|limit|up\ to|exceed)\D{0,30}(\d{1,4})\b
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
+"""Features that can be left out or sent differently, and the parameters that ask for them."""
+REFUSALS = (400, 404, 415, 422, 500, 501)
+"""Statuses with which servers refuse a feature; llama-cpp-python answers a schema with 500."""
 
 
 def is_loading(status: int, text: str) -> bool:
-    """Whether the server has yet to load the model."""
-    return status == 503 and _LOADING.search(text) is not None
-
-
-def max_images(text: str) -> int | None:
-    """How many pictures a request may hold, where a complaint says so."""
-    match = _IMAGE_LIMIT.search(text)
-    return int(match.group(1) or match.group(2)) if match else None
-
-
-def refuses_video(status: int, text: str) -> bool:
-    """Whether a complaint about a request with a video may be about the video."""
-    return status in REFUSALS and _VIDEO.search(text) is not None
-
-
-def refuses_pictures(status: int, text: str) -> bool:
-    """Whether a complaint says that the model cannot see."""
-    return status in REFUSALS and _BLIND.search(text) is not None
+    """Whether the server has yet to load the model, in the words of llama.cpp."""
+    return status == 503 and "loading model" in text.lower()
 
 
 def refused_feature(status: int, text: str, body: Mapping[str, Any]) -> str | None:
-    """The feature that a refusal is about, if it was sent and can be left out."""
-    sent = {"schema" if name == "response_format" else name for name in body}
-    complaint = text.lower() if status in REFUSALS else ""
-    named = (feature for feature, words in FEATURES.items() if any(w in complaint for w in words))
-    return next((feature for feature in named if feature in sent), None)
+    """The feature whose parameter was sent and is named by a refusal."""
+    if status not in REFUSALS:
+        return None
+    for feature, parameter in PARAMETERS.items():
+        # stream_options goes with stream
+        if parameter in body and re.search(rf"\b{parameter}(?:_options)?\b", text):
+            return feature
+    return None
 
 
 KEYS = ("max_model_len", "context_length", "context_window", "max_context_length")
 """What servers call the context length in their list of models."""
 
 
-def reported_context(endpoint: Endpoint, model: str) -> int | None:
-    """The context length of a model, if its server reports it."""
+def reported(endpoint: Endpoint, model: str) -> dict[str, Any]:
+    """What a server reports of a model: its ``context``, and ``vision`` if it has none."""
     listed = endpoint.get("models")
     entries = listed.get("data") if isinstance(listed, dict) else None
     for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict) and entry.get("id") == model:
             for key in KEYS:
                 if size := _positive(entry.get(key)):
-                    return size
+                    return {"context": size}
     # llama.cpp reports it elsewhere
     props = endpoint.get("../props")
-    defaults = props.get("default_generation_settings") if isinstance(props, dict) else None
-    return _positive(defaults.get("n_ctx")) if isinstance(defaults, dict) else None
+    if not isinstance(props, dict):
+        return {}
+    found: dict[str, Any] = {}
+    defaults, modalities = props.get("default_generation_settings"), props.get("modalities")
+    if isinstance(defaults, dict) and (size := _positive(defaults.get("n_ctx"))):
+        found["context"] = size
+    if isinstance(modalities, dict) and modalities.get("vision") is False:
+        found["vision"] = False
+    return found
 
 
 def _positive(value: Any) -> int | None:
@@ -374,18 +348,15 @@ def _odds(logprobs: Any, letters: Sequence[str]) -> dict[str, float]:
 
 
 def _first_token(logprobs: Any) -> list[tuple[str, float]]:
-    """The likeliest first tokens, in either of the two shapes that servers use."""
-    fields = logprobs if isinstance(logprobs, dict) else {}
-    content, older = fields.get("content"), fields.get("top_logprobs")
-    pairs: list[tuple[Any, Any]] = []
-    if isinstance(content, list) and content and isinstance(content[0], dict):
-        for each in content[0].get("top_logprobs") or []:
-            if isinstance(each, dict):
-                pairs.append((each.get("token"), each.get("logprob")))
-    elif isinstance(older, list) and older and isinstance(older[0], dict):
-        pairs = list(older[0].items())
+    """The likeliest first tokens."""
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(content, list) or not content or not isinstance(content[0], dict):
+        return []
     known = []
-    for token, logprob in pairs:
+    for each in content[0].get("top_logprobs") or []:
+        if not isinstance(each, dict):
+            continue
+        token, logprob = each.get("token"), each.get("logprob")
         if not isinstance(token, str) or not isinstance(logprob, int | float):
             continue
         # rounding can leave it above 0; an integer can be too large for a float; NaN stays NaN

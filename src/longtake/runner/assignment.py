@@ -17,7 +17,7 @@ from longtake.agents.run import AGENT_ROLES
 from longtake.agents.team import DEFAULT_TEAM, Member, read_team
 from longtake.config import Settings
 from longtake.errors import ConfigError, unknown
-from longtake.llm.catalog import HUB_MODELS, ModelCatalog, downloaded_vision
+from longtake.llm.catalog import WEIGHTS, ModelCatalog, downloaded_vision
 
 TEAM = "team"
 CAPTIONER = "captioner"
@@ -31,12 +31,12 @@ ONE_MODEL_METHOD = "auto"
 of its tokens (``docs/auto.md``)."""
 _BUILT_IN = ("local/", "socratic/", "senses")
 DEFAULT_MODELS = {
-    "llm": "local/qwen2.5-1.5b",
-    "vlm": "socratic/qwen2.5-1.5b",
+    "llm": "local/qwen2.5-coder-1.5b",
+    "vlm": "socratic/qwen2.5-coder-1.5b",
     "captioner": "senses",
 }
 """The models for roles without another one; all of them run on this machine."""
-VISION = tuple(name for name, known in HUB_MODELS.items() if known.mmproj)
+VISION = tuple(name for name, known in WEIGHTS.items() if known.mmproj)
 TEAM_SIZE = 3
 """Agents in a team that is made of one model."""
 _ROLE = re.compile(r"[a-z][a-z_]*")

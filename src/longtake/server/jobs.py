@@ -19,7 +19,6 @@ from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, LongtakeError
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
-from longtake.llm.catalog import Download
 from longtake.llm.pull import pull_model
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.conversation import with_carried
@@ -160,8 +159,8 @@ class JobWorker:
     def _pull(self, name: str, stop: Stop, report: Report) -> None:
         """Download a model."""
 
-        def begin(download: Download) -> Callable[[int, int], None]:
-            advance = _progress_callback(download.file, stop, report)
+        def begin(file: str) -> Callable[[int, int], None]:
+            advance = _progress_callback(file, stop, report)
             return lambda done, total: advance(done / max(1, total))
 
         pull_model(name, self._options.settings, begin=begin)

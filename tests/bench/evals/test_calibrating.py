@@ -133,7 +133,7 @@ def test_the_command_fits_and_writes_with_provenance(run, tmp_path):
 
 def test_the_shipped_fits_are_about_the_built_in_model_and_say_how_true_they_are():
     for fit in shipped():
-        assert fit.model == "local/qwen2.5-1.5b"
+        assert fit.model == "local/qwen2.5-coder-1.5b"
         for told in fit.provenance["measured"].values():
             assert told["ECE"] <= told["by chance"] + 0.03
             assert told["Brier"] < told["constant"]

@@ -95,13 +95,13 @@ def test_a_model_that_is_not_downloaded_is_noticed_before_too(run, film, monkeyp
     monkeypatch.setattr(Pictures, "build", None)
     name, *options = command
     question = () if name in ("chat", "summary") else ("Why?",)
-    code, _, err = run(name, film, *question, *options, "--model", "local/qwen2.5-1.5b")
+    code, _, err = run(name, film, *question, *options, "--model", "local/qwen2.5-coder-1.5b")
     assert code == 4
-    assert "not downloaded yet (1.1 GB): longtake models pull local/qwen2.5-1.5b" in err
+    assert "not downloaded yet (1.1 GB): longtake models pull local/qwen2.5-coder-1.5b" in err
 
 
 def test_weights_are_not_needed_here_if_other_machines_ask():
-    session = Session(assignment=ModelAssignment(("local/qwen2.5-1.5b",)))
+    session = Session(assignment=ModelAssignment(("local/qwen2.5-coder-1.5b",)))
     check_models(session, ("llm",), here=False)
     with pytest.raises(ModelError, match="not downloaded yet"):
         check_models(session, ("llm",))

@@ -25,7 +25,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_list_names_every_model_and_what_to_do(own_folders: Path) -> None:
     (own_folders / "config.toml").write_text('[models.mine]\nbase_url = "https://x.example/v1"\n')
     ran = invoke("models", "list")
-    assert "longtake models pull local/qwen2.5-1.5b" in ran.stdout
+    assert "longtake models pull local/qwen2.5-coder-1.5b" in ran.stdout
     assert "x.example" in ran.stdout
     rows = json.loads(invoke("models", "list", "--json").stdout)
     assert rows["schema"] == 1
@@ -113,7 +113,7 @@ def test_a_model_that_sees_is_pulled_and_then_used_without_further_words(
     own_folders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = catalog.recommended("vision")
-    known = catalog.HUB_MODELS[name]
+    known = catalog.WEIGHTS[name]
     assert f"longtake models pull {name}  # " in invoke("models", "list").stdout
     with serve_hub({known.file: b"m" * 200, known.mmproj: b"p" * 200}) as (hub, address):
         monkeypatch.setenv("HF_ENDPOINT", address)
@@ -122,9 +122,9 @@ def test_a_model_that_sees_is_pulled_and_then_used_without_further_words(
     assert ran.stdout.strip() == str(folder)
     assert f"{name}: " in ran.stderr
     assert known.licence in ran.stderr
-    asked = [f"{method} {path.partition('/resolve/')[0]}" for method, path in hub.asked]
-    assert asked == [f"{method} /{known.repo}" for method in ("HEAD", "HEAD", "GET", "GET")]
-    assert hub.asked[0][1].endswith(f"/resolve/{known.revision}/{known.mmproj}")
+    asked = [path.partition("/resolve/")[0] for method, path in hub.asked if method == "GET"]
+    assert asked == [f"/{known.repo}"] * 2
+    assert hub.asked[0][1].endswith(f"/resolve/main/{known.mmproj}")
     assert (folder / known.file).read_bytes() == b"m" * 200
 
     settings = config.load()
@@ -132,11 +132,11 @@ def test_a_model_that_sees_is_pulled_and_then_used_without_further_words(
     assert everywhere.names(("llm", "vlm", "captioner")) == dict.fromkeys(
         ("llm", "vlm", "captioner"), name
     )
-    reader = own_folders / "cache/models" / catalog.DOWNLOADS["local/qwen2.5-1.5b"].file
+    reader = own_folders / "cache/models" / catalog.WEIGHTS["local/qwen2.5-coder-1.5b"].file
     reader.write_bytes(b"GGUF")
     beside = ModelAssignment().by_default(settings)
-    assert beside.names(("llm", "vlm")) == {"llm": "local/qwen2.5-1.5b", "vlm": name}
-    assert beside.names(("llm",)) == {"llm": "local/qwen2.5-1.5b"}
+    assert beside.names(("llm", "vlm")) == {"llm": "local/qwen2.5-coder-1.5b", "vlm": name}
+    assert beside.names(("llm",)) == {"llm": "local/qwen2.5-coder-1.5b"}
     assert everywhere.default_method == beside.default_method == "auto"
     assert ModelAssignment(["lab/acuity=1"]).by_default(settings).everyone == "lab/acuity=1"
     assert f"vlm={name}" in invoke("models", "list").stderr
@@ -167,7 +167,8 @@ def test_any_pair_of_the_hub_is_pulled_and_its_entry_is_shown(
         (["hub:a/b", "--model", "/etc/passwd"], "files of the repository"),
         (["whisper", "--model", "m.gguf"], "go with hub:OWNER/REPO"),
         (["visoin"], "did you mean 'vision'"),
-        (["local/qwen2.5-1.5b", "--from", "."], "not copied from folders"),
+        (["local/qwen2.5-1.5b"], "is now local/qwen2.5-coder-1.5b"),
+        (["local/qwen2.5-coder-1.5b", "--from", "."], "not copied from folders"),
         (["vision", "--from", "."], "does not hold mmproj"),
     ],
 )

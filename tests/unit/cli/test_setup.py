@@ -118,7 +118,7 @@ def test_a_download_is_asked_for(run, types, tmp_path):
     types("", "n")
     code, out, _ = run("setup")
     assert code == 130
-    assert "local/qwen2.5-1.5b, on this machine: reads, downloads 1.1 GB" in out
+    assert "local/qwen2.5-coder-1.5b, on this machine: reads, downloads 1.1 GB" in out
     assert "on this machine: sees pictures, downloads" in out
     assert "download 1.1 GB?" in out
 
@@ -173,7 +173,7 @@ def test_a_file_that_cannot_be_edited_by_lines_is_left_alone(tmp_path):
 
 def test_advice_ends_with_commands():
     commands = [each.command for each in advise(NOTHING)]
-    assert commands[0] == "longtake models pull local/qwen2.5-1.5b"
+    assert commands[0] == "longtake models pull local/qwen2.5-coder-1.5b"
     assert 'pip install "longtake[speech]"' in commands
     ready = dataclasses.replace(
         NOTHING, has_weights=True, player="/mpv", extras=["speech", "serve"]

@@ -7,7 +7,6 @@ from longtake.config.entries import PRESETS, preset_entry
 from longtake.config.overlay import Layer
 from longtake.errors import ConfigError
 from longtake.llm.backends.openai import OpenAIChat
-from longtake.llm.capabilities import Capabilities
 from longtake.llm.catalog import KEYS, ModelCatalog
 
 
@@ -58,11 +57,4 @@ def test_a_preset_begins_with_what_the_vendor_documents(monkeypatch):
     chat = ModelCatalog(Settings()).bare("claude-x")
     assert isinstance(chat, OpenAIChat)
     assert chat.capabilities.has_refused("schema")
-    assert (chat.capabilities.known.images, chat.card.context) == (100, 200_000)
-
-
-def test_what_was_learned_comes_before_what_is_documented():
-    capabilities = Capabilities()
-    capabilities.learn(images=4)
-    capabilities.presume(images=100)
-    assert capabilities.known.images == 4
+    assert (chat.capabilities.images, chat.card.context) == (100, 200_000)

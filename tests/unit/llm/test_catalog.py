@@ -38,12 +38,20 @@ def test_an_endpoint_given_outright(tmp_path: Path) -> None:
 
 
 def test_unknown_names_suggest_the_nearest() -> None:
-    with pytest.raises(ConfigError, match=r"did you mean 'local/qwen2\.5-1\.5b'"):
-        catalogue().open("local/qwen2.5-1.5")
+    with pytest.raises(ConfigError, match=r"did you mean 'local/qwen2\.5-coder-1\.5b'"):
+        catalogue().open("local/qwen2.5-coder-1.5")
     with pytest.raises(ConfigError, match="did you mean 'senses'"):
         catalogue().open("sneses")
     with pytest.raises(ConfigError, match="unknown model 'nonsense'; known: "):
         catalogue().open("nonsense")
+
+
+def test_the_former_name_of_a_model_gives_the_present_one() -> None:
+    says = r"local/qwen2\.5-1\.5b is now local/qwen2\.5-coder-1\.5b"
+    with pytest.raises(ConfigError, match=says):
+        catalogue().open("local/qwen2.5-1.5b")
+    with pytest.raises(ConfigError, match=says):
+        merge([Layer({"models": {"local/qwen2.5-1.5b": {"threads": 3}}}, "user")])
 
 
 def test_entries_of_the_configuration_are_checked() -> None:
@@ -51,12 +59,12 @@ def test_entries_of_the_configuration_are_checked() -> None:
         [Layer({"models": {"mine": {"base_url": "http://127.0.0.1:1/v1", "model": "x"}}}, "user")]
     )
     assert settings.models["mine"].model == "x"
-    assert "local/qwen2.5-1.5b" in settings.models
+    assert "local/qwen2.5-coder-1.5b" in settings.models
     with pytest.raises(ConfigError, match=r"did you mean 'models\.mine\.base_url'"):
         merge([Layer({"models": {"mine": {"base_ur": "x"}}}, "user")])
-    tuned = merge([Layer({"models": {"local/qwen2.5-1.5b": {"threads": 3}}}, "user")])
-    assert tuned.models["local/qwen2.5-1.5b"].threads == 3
-    assert tuned.models["local/qwen2.5-1.5b"].context == 8192
+    tuned = merge([Layer({"models": {"local/qwen2.5-coder-1.5b": {"threads": 3}}}, "user")])
+    assert tuned.models["local/qwen2.5-coder-1.5b"].threads == 3
+    assert tuned.models["local/qwen2.5-coder-1.5b"].context == 8192
 
 
 def test_a_field_of_another_backend_is_named_as_such() -> None:
@@ -80,7 +88,7 @@ def test_where_messages_go_is_known_before_they_are_sent() -> None:
         here=OpenAIEntry(base_url="http://localhost:8000/v1"),
         eyes=SocraticEntry(llm="cloud"),
     )
-    assert book.hosts(["cloud", "here", "eyes", "local/qwen2.5-1.5b"]) == ["api.openai.com"]
+    assert book.hosts(["cloud", "here", "eyes", "local/qwen2.5-coder-1.5b"]) == ["api.openai.com"]
     assert book.hosts(["here", "local/smollm2-135m", "socratic/reader"]) == []
 
 
@@ -169,5 +177,5 @@ def test_weights_that_are_not_there_say_how_to_get_them(tmp_path: Path) -> None:
 
 
 def test_names_with_dots_can_be_set_on_the_command_line() -> None:
-    layer = Layer(config.parse_assignment('models."local/qwen2.5-1.5b".threads=3'), "--set")
-    assert merge([layer]).models["local/qwen2.5-1.5b"].threads == 3
+    layer = Layer(config.parse_assignment('models."local/qwen2.5-coder-1.5b".threads=3'), "--set")
+    assert merge([layer]).models["local/qwen2.5-coder-1.5b"].threads == 3

@@ -163,7 +163,7 @@ def test_a_server_that_refuses_a_video_gets_pictures_from_then_on(part: str) -> 
 
     with serve(act) as served, listening() as heard:
         chat = chat_at(served, show="video")
-        chat.capabilities.presume(video=part)
+        chat.capabilities.declare(video=part)
         for _ in range(2):
             assert chat.complete([say("user", *shown(3))], Options()).text == "seen"
     assert [parts_of(each)[2]["type"] for each in served.requests] == [part, *["image_url"] * 2]
@@ -176,7 +176,7 @@ def test_a_server_that_refuses_a_video_gets_pictures_from_then_on(part: str) -> 
 @pytest.mark.parametrize(("entry", "sent"), [("file", "file"), ("input_video", "input_video")])
 def test_a_documented_part_is_sent_at_once(entry: str, sent: str) -> None:
     capabilities = Capabilities()
-    capabilities.presume(video=entry)
+    capabilities.declare(video=entry)
     assert capabilities.video_part == sent
     capabilities.refuse("there", "video", "no")
     assert capabilities.video_part is None

@@ -1,6 +1,8 @@
 import multiprocessing
 import sqlite3
 import threading
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from longtake.llm.budget import Ledger
 from longtake.llm.chat import (
     Card,
     Image,
+    Message,
     Options,
     Price,
     Reply,
@@ -293,6 +296,40 @@ def test_seconds_bound_the_call_and_end_the_question() -> None:
         chat.complete(HELLO, Options())
     with pytest.raises(BudgetSpent, match="seconds"):
         chat.complete(HELLO, Options())
+
+
+class Dense(ScriptedChat):
+    """A model with more tokens in a text than estimated: one for two characters."""
+
+    def __init__(self, *, counts: bool) -> None:
+        super().__init__(self.reply, card=Card("dense"))
+        self._counts = counts
+
+    def count(self, text: str) -> int | None:
+        return self.tokens(text) if self._counts else None
+
+    def tokens(self, text: str) -> int:
+        return -(-len(text) // 2)
+
+    def reply(self, messages: Sequence[Message], options: Options) -> Reply:
+        tokens_in = sum(self.tokens(message.text) for message in messages)
+        return Reply("x", usage=Usage(calls=1, tokens_in=tokens_in, tokens_out=options.max_tokens))
+
+
+@pytest.mark.parametrize("counts", [True, False])
+@pytest.mark.parametrize("limit", [400, 520, 600, 2000])
+def test_a_first_prompt_that_is_longer_than_estimated_overshoots_no_limit(
+    counts: bool, limit: int
+) -> None:
+    ledger = Ledger(BudgetSettings(tokens=limit))
+    with suppress(BudgetSpent):
+        Budgeted(Dense(counts=counts), ledger).complete(
+            [say("user", "qzxv" * 250)], Options(max_tokens=300)
+        )
+    spent = ledger.spent.tokens_in + ledger.spent.tokens_out
+    assert spent <= limit
+    # 500 tokens of prompt
+    assert bool(spent) == (limit > 520)
 
 
 def test_calls_side_by_side_do_not_spend_the_same_tokens_twice() -> None:

@@ -151,6 +151,7 @@ def test_whisper_is_opened_from_what_was_pulled(tmp_path, monkeypatch):
         models.listener  # noqa: B018
     folder = card_folder("whisper", tmp_path)
     with serve_hub({file: file.encode() for file in WHISPER.files}) as (_, hub):
-        pull_files("whisper", WHISPER.repo, WHISPER.revision, WHISPER.files, folder, hub=hub)
+        monkeypatch.setenv("HF_ENDPOINT", hub)
+        pull_files("whisper", WHISPER.repo, WHISPER.revision, WHISPER.files, folder)
     assert models.listener.key == "faster-whisper:whisper"
     assert opened == list(WHISPER.files)

@@ -9,7 +9,7 @@ from support.rerankers import HIGHEST, LOWEST, overlap, write_overlap
 
 from longtake.config import PerceptionSettings
 from longtake.errors import ConfigError, ModelError
-from longtake.llm.catalog import DOWNLOADS, RERANKER
+from longtake.llm.catalog import RERANKER, WEIGHTS
 from longtake.perception import reranker
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import Reranker
@@ -41,7 +41,7 @@ def test_a_long_text_is_cut_and_the_question_is_not(reader):
 
 
 def test_the_catalog_and_the_loader_name_the_same_file():
-    known = DOWNLOADS[RERANKER]
+    known = WEIGHTS[RERANKER]
     assert (known.file, known.sha256) == (reranker.FILE, reranker.SHA256)
 
 

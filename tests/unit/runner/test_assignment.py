@@ -67,13 +67,13 @@ def test_encoded_worlds_are_opened_with_the_settings_given(tmp_path):
     ("assignment", "method"),
     [
         (ModelAssignment(), "lookup"),
-        (ModelAssignment(("local/qwen2.5-1.5b",)), "lookup"),
+        (ModelAssignment(("local/qwen2.5-coder-1.5b",)), "lookup"),
         (ModelAssignment(("llm=local/smollm2-135m", "captioner=senses/words")), "lookup"),
         (ModelAssignment(("vlm=lab/acuity=1",)), "videoagent"),
         (ModelAssignment(("http://127.0.0.1/v1#x",)), "auto"),
         (ModelAssignment(("http://127.0.0.1/v1#x", "captioner=senses")), "auto"),
         (ModelAssignment(("http://127.0.0.1/v1#x",), team=Path("team.toml")), "auto"),
-        (ModelAssignment(("local/qwen2.5-1.5b", "vlm=http://127.0.0.1/v1#x")), "videoagent"),
+        (ModelAssignment(("local/qwen2.5-coder-1.5b", "vlm=http://127.0.0.1/v1#x")), "videoagent"),
         (ModelAssignment(team=Path("team.toml")), "videoagent"),
     ],
 )

@@ -10,7 +10,7 @@ from support.streams import read_stream
 
 from longtake.config import load
 from longtake.errors import ModelError
-from longtake.llm.catalog import Download, recommended
+from longtake.llm.catalog import recommended
 from longtake.server import jobs
 from longtake.server.routes.page import PAGE
 
@@ -84,7 +84,7 @@ def test_a_model_that_sees_is_downloaded_with_progress(client, monkeypatch):
 
     def pull_model(name, settings, *, begin):
         asked.append(name)
-        begin(Download("model.gguf", 100, ""))(40, 100)
+        begin("model.gguf")(40, 100)
 
     monkeypatch.setattr(jobs, "pull_model", pull_model)
     run = client.post("/api/v1/models/vision", json={}).json()["run"]["id"]

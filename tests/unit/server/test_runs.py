@@ -51,10 +51,11 @@ def test_what_was_asked_comes_apart_from_what_it_carries(ask):
 
 
 def test_a_model_that_is_not_downloaded_is_refused_at_once(client, film):
-    ask = {"film": film, "question": "Why?", "method": "blind", "models": ["local/qwen2.5-1.5b"]}
+    models = ["local/qwen2.5-coder-1.5b"]
+    ask = {"film": film, "question": "Why?", "method": "blind", "models": models}
     refused = client.post("/api/v1/runs", json=ask)
     assert refused.status_code == 502
-    assert "longtake models pull local/qwen2.5-1.5b" in refused.text
+    assert "longtake models pull local/qwen2.5-coder-1.5b" in refused.text
 
 
 def test_a_stream_resumes_after_the_last_event(client, asked):

@@ -34,7 +34,7 @@ from longtake.errors import ModelError
 from longtake.llm.backend import HereBackend, ModelRequest
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.capabilities import Capabilities, card_with, remembered
-from longtake.llm.catalog import DOWNLOADS, HUB_MODELS, projector_file, weights_file
+from longtake.llm.catalog import WEIGHTS, projector_file, weights_file
 from longtake.llm.chat import HERE, Card, Chat, Message, Options, Reply, price_of
 from longtake.llm.http import Endpoint
 from longtake.tracing import events
@@ -81,7 +81,7 @@ class LocalBackend(HereBackend[LocalEntry]):
             states=model.folder / "states",
         )
         capabilities = remembered(model.folder, f"local#{card.model}#{card.revision}")
-        capabilities.presume(video="input_video")
+        capabilities.declare(video="input_video")
         return LocalChat(card, weights, timeout=entry.timeout, capabilities=capabilities)
 
     def check(self, model: ModelRequest[LocalEntry]) -> None:
@@ -410,7 +410,7 @@ def _metadata(name: str, file: Path) -> dict[str, str]:
             return _read_keys(opened)
     except FileNotFoundError as error:
         detail = f"{file} is not there"
-        if known := DOWNLOADS.get(name) or HUB_MODELS.get(name):
+        if known := WEIGHTS.get(name):
             size = f"{known.size / 1e9:.1f} GB"
             detail = f"not downloaded yet ({size}): longtake models pull {name}"
         raise ModelError(name, "unavailable", detail) from error

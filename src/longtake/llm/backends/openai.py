@@ -23,15 +23,13 @@ from longtake.llm.chat import Card, Chat, Message, Options, Reply, Unavailable, 
 from longtake.llm.http import Endpoint, Response, check_url, is_loopback, redacted
 from longtake.llm.openai_protocol import (
     LIKELY,
+    REFUSALS,
     StreamedReply,
     estimated_usage,
     is_loading,
-    max_images,
     read_reply,
     refused_feature,
-    refuses_pictures,
-    refuses_video,
-    reported_context,
+    reported,
     show_as,
     wire_body,
 )
@@ -64,7 +62,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
         )
         card = model.card(model=entry.model or model.name, host=endpoint.host)
         capabilities = remembered(model.folder, f"{endpoint.url.geturl()}#{card.model}")
-        capabilities.presume(images=entry.images, form=entry.form, video=entry.video)
+        capabilities.declare(images=entry.images, form=entry.form, video=entry.video)
         return OpenAIChat(card, endpoint, capabilities)
 
     def check(self, model: ModelRequest[OpenAIEntry]) -> None:
@@ -168,10 +166,9 @@ class OpenAIChat:
 
     def context(self) -> int | None:
         """The context length that the server reports, if it does."""
-        size = reported_context(self._endpoint, self._model)
-        if size is not None:
-            self.capabilities.learn(context=size)
-        return size
+        found = reported(self._endpoint, self._model)
+        self.capabilities.learn(**found)
+        return found.get("context")
 
     @property
     def _model(self) -> str:
@@ -207,9 +204,9 @@ class OpenAIChat:
             messages = without_clips(messages)
         # known before sending, so a limit costs one refused request in all
         number = len(images(messages))
-        if number and self.capabilities.known.vision is False:
+        if number and self.card.vision is False:
             raise ModelError(self._card.name, "refused", "the model takes no pictures")
-        limits = (number, max_fitting, self.capabilities.known.images)
+        limits = (number, max_fitting, self.capabilities.images)
         limit = min(limit for limit in limits if limit is not None)
         if number <= limit:
             return messages
@@ -259,13 +256,14 @@ class OpenAIChat:
             return "the pictures do not fit"
         shown = len(images(request.messages))
         is_video = show_as(self._card, self.capabilities) == self.capabilities.video_part
-        if is_video and shown > 1 and refuses_video(status, text):
+        if is_video and shown > 1 and status in REFUSALS:
             feature: str | None = "video"
-        elif shown and self._fewer_pictures(response, shown):
-            return "the server takes fewer pictures"
         else:
             feature = refused_feature(status, text, body)
         if feature is None or self.capabilities.has_refused(feature):
+            if shown and failure.problem == "refused":
+                limits = f"it was shown {shown} pictures, which 'images' in its entry limits"
+                raise ModelError(name, "refused", f"{failure.detail}; {limits}") from failure
             raise failure
         self.capabilities.refuse(name, feature, text)
         if feature == "tools":
@@ -280,21 +278,6 @@ class OpenAIChat:
         # servers differ in how many tokens a picture takes, so the number is found by trying
         request.max_images = number * 3 // 4
         return measure(self, thin(request.messages, 0)) < context
-
-    def _fewer_pictures(self, response: Response, shown: int) -> bool:
-        """Whether the server states how many pictures it takes; a model that cannot see raises."""
-        status, text = response.status, response.text
-        limit = max_images(text) if status < 500 else None
-        if limit is not None and 0 < limit < shown:
-            self.capabilities.learn(images=limit)
-            return True
-        if limit == 0 or refuses_pictures(status, text):
-            self.capabilities.learn(vision=False)
-            complaint = " ".join(text.split())[:200]
-            raise ModelError(
-                self._card.name, "refused", f"the model takes no pictures ({complaint})"
-            )
-        return False
 
     def _wait_for_loading(self, response: Response, request: _Request) -> None:
         waited, left = self._clock.now() - request.began, self._left(request)

@@ -168,28 +168,32 @@ class TypedRequest:
     def value(self, default: Any) -> Any:
         """What the model replied, or the default."""
         reply = self.chat.complete(self.messages, self.options)
-        try:
-            return self.form.read(reply)
-        except UnreadableReply as error:
-            problem = str(error)
-        try:
-            return self.form.read(self._again(reply, problem))
-        except UnreadableReply as error:
-            problem = str(error)
-        except ModelError as error:
-            # a prompt that just fitted may be too long with another turn
-            if error.problem != "context":
-                raise
-        return self._default(default, problem)
+        value, problem = self._read(reply)
+        if problem:
+            value, problem = self._again(reply, problem)
+        return self._default(default, problem) if problem else value
 
-    def _again(self, reply: Reply, problem: str) -> Reply:
-        """The reply to the same request, put once more with what was wrong."""
+    def _read(self, reply: Reply) -> tuple[Any, str]:
+        """The value of a reply, or what is wrong with it."""
+        try:
+            return self.form.read(reply), ""
+        except UnreadableReply as error:
+            return None, str(error)
+
+    def _again(self, reply: Reply, problem: str) -> tuple[Any, str]:
+        """Put the same request once more with what was wrong, and read the reply to that."""
         prompt, model = self.options.prompt, self.chat.card.name
         events.note("asked_again", prompt=prompt, model=model, why=problem)
         instruction = Plain(self.form.instruction or prompts.phrase("shared", "plain_text"))
         again = prompts.load("shared/reask").render(problem=problem, form=instruction)
         asked = [*self.messages, _quoted(reply), say("user", *again.user)]
-        return self.chat.complete(asked, self.options)
+        try:
+            return self._read(self.chat.complete(asked, self.options))
+        except ModelError as error:
+            # a prompt that just fitted may be too long with another turn
+            if error.problem != "context":
+                raise
+            return None, problem
 
     def _default(self, default: Any, problem: str) -> Any:
         prompt, name = self.options.prompt, self.chat.card.name

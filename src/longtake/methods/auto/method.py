@@ -272,8 +272,8 @@ def frames_that_fit(run: Run) -> int:
         # small models cannot keep track of more pictures
         rooms.append(32)
     capabilities = capabilities_of(run["vlm"])
-    if capabilities is not None and capabilities.known.images is not None:
-        rooms.append(capabilities.known.images)
+    if capabilities is not None and capabilities.images is not None:
+        rooms.append(capabilities.images)
     return max(0, min(rooms))
 
 

@@ -15,7 +15,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
 from longtake import __version__, registry
-from longtake.llm.catalog import HUB_MODELS, recommended
+from longtake.llm.catalog import WEIGHTS, recommended
 from longtake.llm.pull import hub_address
 from longtake.runner.assignment import BUILT_IN_METHOD, DEFAULT_MODELS
 from longtake.server.journal import Ask
@@ -173,7 +173,7 @@ def about(state: StateParam) -> ServerCard:
     # only where nobody has chosen a model
     if state.default_method == BUILT_IN_METHOD:
         name = recommended("vision")
-        known = HUB_MODELS[name]
+        known = WEIGHTS[name]
         vision = ModelOffer(name=name, size=known.size, licence=known.licence, source=hub_address())
     for name in registry.methods.names():
         kind = registry.methods.get(name)
