@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from longtake._util.timecode import CLOCK
 from longtake.algorithms import lexical
 from longtake.footage.protocol import Footage
 from longtake.retrieval.evidence import HELD, contradicts, held, is_instruction
@@ -21,6 +23,7 @@ NOT_FOUND = "not found in what can be heard or read"
 LOOK = "the pictures may tell: ask a method that looks, with a model that sees"
 
 
+_TIME = re.compile(rf"\b{CLOCK}\b")
 _YES_OR_NO = frozenset({"yes", "no"})
 
 
@@ -64,7 +67,7 @@ def passages_stating(
     that hold about as much of the question as the best one are kept: many things have a price.
     """
     in_question, in_answer = lexical.lemmas([question]), lexical.lemmas([answer]) - _YES_OR_NO
-    wanted = in_answer - in_question or in_answer
+    wanted = _added(answer, question)
     for candidates in (passages, pairs_of(passages)):
         shares = [(each, held(answer, wanted, each.text)) for each in candidates]
         enough = [each for each in shares if each[1] >= HELD]
@@ -75,6 +78,21 @@ def passages_stating(
             bar = 0.9 * max(strength)
             return [enough[place] for place in order if strength[place] >= bar]
     return []
+
+
+def is_from(answer: str, question: str, text: str) -> bool:
+    """Whether the words and numbers that an answer adds to the question are those of a text.
+
+    Times are not: a passage is shown with its own.
+    """
+    timeless = _TIME.sub("", answer)
+    return held(timeless, _added(timeless, question), text) >= HELD
+
+
+def _added(answer: str, question: str) -> frozenset[str]:
+    """The base forms that an answer adds to the question; all of them if it adds none."""
+    in_answer = lexical.lemmas([answer]) - _YES_OR_NO
+    return in_answer - lexical.lemmas([question]) or in_answer
 
 
 def supporting(

@@ -11,8 +11,8 @@
        names that it gives are not mentioned there: abstain without calling a model
     6  answer from the best passages and their neighbours in one short prompt, the best one last
     7  if the reply says that the passages do not tell: abstain
-    8  cite the passages that hold the words of the answer and that question and answer together are
-       about; if none is, abstain
+    8  cite the passages that the reranker finds to support the answer; if there is none, or the
+       answer has words of its own: abstain
 
 An open question that asks for more than a fact (why, what did they think of, summarize) gets an
 account of what is said::
@@ -73,6 +73,7 @@ from longtake.retrieval.citing import (
     NOT_FOUND,
     adds_nothing,
     evidential,
+    is_from,
     not_found,
     passages_stating,
     supporting,
@@ -263,7 +264,8 @@ class Lookup:
             return not_found(footage, question, found)  # 7
         stated = text or option(question, choice)
         holders = supporting(Reader(footage, question), stated, question, found)  # 8
-        if not question.options and not holders:
+        read_now = " ".join(each.text for each in found)
+        if not question.options and not (holders and is_from(text, question.text, read_now)):
             note("not_held", answer=text)
             return not_found(footage, question, found)
         if text and adds_nothing(text, question.text):
