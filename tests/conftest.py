@@ -212,9 +212,7 @@ def networks_loaded_once(model_cache: Path) -> Iterator[None]:
     What words are is looked up once per run, and nobody waits for the disk."""
     folder = model_cache / "outputs"
     folder.mkdir(exist_ok=True)
-    from longtake.index import text
     from longtake.perception import ocr, runtime
-    from longtake.runner import films
 
     load = runtime.load_network
     loaded: dict[tuple[Any, ...], Any] = {}
@@ -248,8 +246,6 @@ def networks_loaded_once(model_cache: Path) -> Iterator[None]:
         patch.setattr(runtime, "sha256", hash_once)
         # no test cuts the power, and disks are slow
         patch.setattr(os, "fsync", lambda _: None)
-        # filling the tables of words takes longer than most tests
-        patch.setattr(films, "remember_words", lambda _: text.remember_words(model_cache))
         yield
 
 

@@ -1,8 +1,7 @@
 """Overlap of a text with keywords, weighted by rarity (VideoDetective, eq. 8 and appendix E.4.2).
 
 For English. Word frequencies come from the tables of ``wordfreq`` and base forms from those of
-``simplemma``. Loading them takes half a second, so their results can be cached
-(:func:`remember_in`).
+``simplemma``, which are loaded when they are first needed.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Protocol
 
 from longtake._util.timecode import SHORT_CLOCK
 
@@ -19,12 +17,6 @@ Z_LEX = 3.0
 """Sum of weights at which the overlap is complete."""
 UNKNOWN_IDF = 1.5
 """Weight of a word that is not in the table: a name, or a misreading."""
-
-
-FILLED = " "
-"""Entry of a memory that holds all plain words."""
-# lower-case English letters, as in "you're": wordfreq has such words whole or not at all
-_PLAIN = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _CLOCK = re.compile(rf"\[{SHORT_CLOCK}\]")
 # letters and digits, with an apostrophe inside: "don't"
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -107,49 +99,14 @@ def lemmas(texts: Iterable[str]) -> frozenset[str]:
     return frozenset({lemma(word) for word in words} - STOP)
 
 
-class Memory(Protocol):
-    """Caches results from the tables across processes."""
-
-    def form(self, word: str) -> str | None:
-        """The base form of a word; ``None`` if it is not known."""
-
-    def rarity(self, word: str) -> float | None:
-        """The IDF of a word; ``None`` if it is not known."""
-
-    def keep(self, forms: Mapping[str, str], rarities: Mapping[str, float]) -> None:
-        """Remember base forms and IDFs."""
-
-    def is_empty(self) -> bool:
-        """Whether nothing was ever kept."""
-
-
-_memory: Memory | None = None
-
-
-def remember_in(memory: Memory | None) -> None:
-    """Use this cache from now on; ``None``: look everything up in the tables."""
-    global _memory  # a cache of the process, like those below
-    _memory = memory
-    lemma.cache_clear()
-    idf.cache_clear()
-
-
 @lru_cache(maxsize=65536)
 def lemma(word: str) -> str:
     """Return the base form of a word: ``wash`` for ``washes``."""
     if word.isdigit():
         return word
-    if _memory is None:
-        return _looked_up_form(word)
-    known = _memory.form(word)
-    if known is not None:
-        return known
-    if _memory.is_empty():
-        # the next question will use other words, but mostly common ones
-        _memory.keep({common: _looked_up_form(common) for common in _common_words()}, {})
-    form = _looked_up_form(word)
-    _memory.keep({word: form}, {})
-    return form
+    from simplemma import lemmatize  # late: loads its table
+
+    return str(lemmatize(word, lang="en")).lower()
 
 
 def is_known(word: str) -> bool:
@@ -174,36 +131,6 @@ def idf(word: str) -> float:
     The Zipf value is log₁₀ of the occurrences per billion words: 7.7 for "the", 4 for "harbour".
     With a raw −log p, a single common word would reach Z.
     """
-    if _memory is None:
-        return _looked_up_rarity(word)
-    known = _memory.rarity(word)
-    if known is not None:
-        return known
-    if _PLAIN.fullmatch(word) is None:
-        rarity = _looked_up_rarity(word)  # wordfreq may take it apart
-        _memory.keep({}, {word: rarity})
-        return rarity
-    if _memory.rarity(FILLED) is not None:
-        return UNKNOWN_IDF  # all plain words of the table are kept
-    _memory.keep({}, {**_plain_rarities(), FILLED: 0.0})
-    return _plain_rarities().get(word, UNKNOWN_IDF)
-
-
-@lru_cache(maxsize=65536)
-def _has_form(word: str) -> bool:
-    """Whether the table of base forms has a word."""
-    from simplemma import is_known
-
-    return bool(is_known(word, lang="en"))
-
-
-def _looked_up_form(word: str) -> str:
-    from simplemma import lemmatize  # late: loads its table
-
-    return str(lemmatize(word, lang="en")).lower()
-
-
-def _looked_up_rarity(word: str) -> float:
     from wordfreq import zipf_frequency  # late: loads 60 MB
 
     zipf = float(zipf_frequency(word, "en"))
@@ -212,24 +139,12 @@ def _looked_up_rarity(word: str) -> float:
     return min(2.0, max(0.0, (9.0 - zipf) / 4.0))
 
 
-@lru_cache(maxsize=1)  # a memory that cannot be written asks for it again
-def _plain_rarities() -> dict[str, float]:
-    """The IDFs of all plain words in the table."""
-    from wordfreq import get_frequency_list
+@lru_cache(maxsize=65536)
+def _has_form(word: str) -> bool:
+    """Whether the table of base forms has a word."""
+    from simplemma import is_known
 
-    rarities: dict[str, float] = {}
-    # words that are equally frequent come together
-    for words in get_frequency_list("en"):
-        plain = [word for word in words if _PLAIN.fullmatch(word)]
-        if plain:
-            rarities |= dict.fromkeys(plain, _looked_up_rarity(plain[0]))
-    return rarities
-
-
-def _common_words() -> list[str]:
-    from wordfreq import top_n_list
-
-    return list(top_n_list("en", 20_000))
+    return bool(is_known(word, lang="en"))
 
 
 def overlap(text: frozenset[str], keywords: frozenset[str], *, z: float = Z_LEX) -> float:

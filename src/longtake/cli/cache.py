@@ -14,7 +14,6 @@ from longtake.cli.output import emit_json, human_bytes
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.index.source import fingerprint
-from longtake.index.text import forget_words
 from longtake.runner.films import open_store
 from longtake.runner.rendering import plural
 
@@ -89,10 +88,12 @@ def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json
             chosen |= {fingerprint(path)} & known
     freed = sum(store.clear(identity) for identity in sorted(chosen))
     if everything:
-        # written by versions before 0.3
+        # written by earlier versions
         captions = store.root / "captions"
-        freed += forget_words(store.root)
-        freed += sum(file.stat().st_size for file in captions.glob("*"))
+        older = [*captions.glob("*"), *store.root.glob("words.db")]
+        freed += sum(file.stat().st_size for file in older)
+        for file in older:
+            file.unlink()
         shutil.rmtree(captions, ignore_errors=True)
     if as_json:
         emit_json({"cleared": sorted(chosen), "freed_bytes": freed})

@@ -67,7 +67,7 @@ def passages_stating(
     that hold about as much of the question as the best one are kept: many things have a price.
     """
     in_question, in_answer = lexical.lemmas([question]), lexical.lemmas([answer]) - _YES_OR_NO
-    wanted = _added(answer, question)
+    wanted = in_answer - in_question or in_answer
     for candidates in (passages, pairs_of(passages)):
         shares = [(each, held(answer, wanted, each.text)) for each in candidates]
         enough = [each for each in shares if each[1] >= HELD]
@@ -86,13 +86,8 @@ def is_from(answer: str, question: str, text: str) -> bool:
     Times are not: a passage is shown with its own.
     """
     timeless = _TIME.sub("", answer)
-    return held(timeless, _added(timeless, question), text) >= HELD
-
-
-def _added(answer: str, question: str) -> frozenset[str]:
-    """The base forms that an answer adds to the question; all of them if it adds none."""
-    in_answer = lexical.lemmas([answer]) - _YES_OR_NO
-    return in_answer - lexical.lemmas([question]) or in_answer
+    added = lexical.lemmas([timeless]) - lexical.lemmas([question]) - _YES_OR_NO
+    return not added or held(timeless, added, text) >= HELD
 
 
 def supporting(

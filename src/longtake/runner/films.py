@@ -14,7 +14,6 @@ from longtake.errors import ConfigError, unknown
 from longtake.footage.plain import FrameFootage
 from longtake.index.film import Film
 from longtake.index.store import Store
-from longtake.index.text import remember_words
 from longtake.perception.loader import PerceptionModels
 from longtake.types import Frame
 from longtake.video.pictures import open_picture
@@ -42,7 +41,6 @@ def open_film(
     the models of perception that the settings choose.
     """
     store = open_store(settings)
-    remember_words(store.root)
     return Film(
         path,
         store,

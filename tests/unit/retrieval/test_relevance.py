@@ -4,7 +4,7 @@ import pytest
 from support.footages import TestFootage
 from support.rerankers import overlap
 
-from longtake.retrieval.citing import supporting
+from longtake.retrieval.citing import is_from, supporting
 from longtake.retrieval.passages import Passage
 from longtake.retrieval.relevance import (
     Reader,
@@ -144,6 +144,19 @@ def test_a_line_with_another_value_is_cited_only_if_no_other_supports_the_answer
     answer = "Seven wagons of the slow train to Bergen leave the harbour at nine."
     assert [each for each, _ in supporting(reader, answer, question, [ten, nine])] == [nine]
     assert [each for each, _ in supporting(reader, answer, question, [ten])] == [ten]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "expected"),
+    [
+        ("Maria bought pears.", "Maria bought a basket of pears.", True),
+        ("They say so at 0:33.", "Share your creative wealth.", True),
+        ("The bunny weighs 0.15 kilograms.", "A (slightly overweight) bunny", False),
+        ("The weather is good.", "Narrator Sara Kraft", False),
+    ],
+)
+def test_an_answer_has_only_words_and_numbers_that_were_read(answer, text, expected):
+    assert is_from(answer, "What do they say about the weather?", text) == expected
 
 
 def test_unknown_words_are_corrected_by_the_words_of_the_film():
