@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from longtake._util.timecode import CLOCK
+from longtake._util.timecode import SHORT_CLOCK
 from longtake.algorithms import lexical
 from longtake.footage.protocol import Footage
 from longtake.retrieval.evidence import HELD, contradicts, held, is_instruction
@@ -23,7 +23,7 @@ NOT_FOUND = "not found in what can be heard or read"
 LOOK = "the pictures may tell: ask a method that looks, with a model that sees"
 
 
-_TIME = re.compile(rf"\b{CLOCK}\b")
+_TIME = re.compile(rf"\b{SHORT_CLOCK}\b")
 _YES_OR_NO = frozenset({"yes", "no"})
 
 
