@@ -45,8 +45,10 @@ test: $(VENV)/.ready wheel-check  ## the whole suite and the built wheel; SEED=1
 
 # What is tried of it in every CI run: HOSTILE=processes.
 HOSTILE ?= not campaign
+# collecting only the files with such tests saves half a minute
+hostile: FILES = $(if $(filter processes,$(HOSTILE)),$(shell grep -rl --include='test_*.py' 'mark\.processes' tests))
 hostile: $(VENV)/.ready  ## the suite as a service manager starts it: signals ignored, no stdin, no home, odd names
-	$(BIN)/python tests/hostile.py -m "($(HOSTILE)) and not campaign" --numprocesses $(PROCESSES) --dist loadfile -rfE
+	$(BIN)/python tests/hostile.py $(FILES) -m "($(HOSTILE)) and not campaign" --numprocesses $(PROCESSES) --dist loadfile -rfE
 
 # Ray is large and optional, so it is installed outside the environment.
 build/ray/.ready: pyproject.toml constraints.txt
