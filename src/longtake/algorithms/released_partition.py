@@ -175,18 +175,17 @@ def pruned_pelt(cost: changepoint.SegmentCost, n: int, penalty: float, size: int
     Starts that can no longer win are pruned before ``size`` lets their successors begin, so that
     the result is not always the best one.
     """
-    total, before = {0: 0.0}, {0: 0}
-    starts: list[int] = []
+    total, before = np.full(n + 1, np.inf), {0: 0}
+    total[0] = 0.0
+    starts = np.zeros(0, np.int64)
     for end in [*range(-(-size // STRIDE) * STRIDE, n, STRIDE), n]:
-        starts.append((end - size) // STRIDE * STRIDE)
-        starts = [start for start in starts if start in total]
-        sums = []
-        for start in starts:
-            spread = (end - start) * (1 + float(cost(start, end - 1)))
-            sums.append(total[start] + spread + penalty)
+        starts = np.append(starts, (end - size) // STRIDE * STRIDE)
+        starts = starts[np.isfinite(total[starts])]
+        spread = (end - starts) * (1 + cost(starts, end - 1))
+        sums = total[starts] + spread + penalty
         best = int(np.argmin(sums))
-        total[end], before[end] = sums[best], starts[best]
-        starts = [s for s, one in zip(starts, sums, strict=True) if one <= total[end] + penalty]
+        total[end], before[end] = sums[best], int(starts[best])
+        starts = starts[sums <= total[end] + penalty]
     cuts = []
     while (n := before[n]) > 0:
         cuts.append(n)
