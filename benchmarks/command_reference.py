@@ -48,7 +48,7 @@ class Documented:
         records = {}
         for option in self.command.get_params(self.context):
             record = option.get_help_record(self.context)
-            if isinstance(option, click.Option) and option.name != "help" and record:
+            if isinstance(option, click.Option) and "--help" not in option.opts and record:
                 records[max(option.opts, key=len)] = record
         return records
 
