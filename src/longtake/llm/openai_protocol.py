@@ -51,6 +51,7 @@ PARAMETERS: Mapping[str, str] = {
     "logprobs": "logprobs",
     "tools": "tools",
     "stream": "stream",
+    "all frames of a video": "media_io_kwargs",
 }
 """Features that can be left out or sent differently, and the parameters that ask for them."""
 REFUSALS = (400, 404, 415, 422, 500, 501)
@@ -137,7 +138,16 @@ def wire_body(
     # a call of a tool is not text that could be shown
     if options.on_text is not None and "tools" not in body and not refused("stream"):
         body |= {"stream": True, "stream_options": {"include_usage": True}}
+    shows = [part["type"] for message in body["messages"] for part in _parts_of(message)]
+    if "video_url" in shows and not refused("all frames of a video"):
+        # vLLM's VideoMediaIO reads 32 frames of a video unless it is told how many
+        body["media_io_kwargs"] = {"video": {"num_frames": -1}}
     return body
+
+
+def _parts_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    content = message["content"]
+    return content if isinstance(content, list) else []
 
 
 def show_as(card: Card, capabilities: Capabilities) -> str:

@@ -123,6 +123,23 @@ def test_frames_are_sent_as_a_video_that_counts_as_its_frames() -> None:
     assert reply.usage.frames == 4
 
 
+def test_a_server_is_told_to_read_every_frame_of_a_video_unless_it_refuses() -> None:
+    def act(request: Request) -> Send:
+        if "media_io_kwargs" in request.body:
+            return Send(400, {"message": "Unrecognized request argument: media_io_kwargs"})
+        return completion("seen")
+
+    with serve(act) as served:
+        chat = chat_at(served, show="video")
+        for _ in range(2):
+            chat.complete([say("user", *shown(4))], Options())
+        chat.complete([say("user", *shown(1))], Options())
+    sent = [request.body.get("media_io_kwargs") for request in served.requests]
+    # refused once, then left out; a single frame is a picture
+    assert sent == [{"video": {"num_frames": -1}}, None, None, None]
+    assert parts_of(served.requests[2])[2]["type"] == "video_url"
+
+
 def test_twenty_frames_are_three_sheets() -> None:
     with serve(lambda _: completion("seen")) as served:
         chat_at(served, show="sheets").complete([say("user", *shown(20))], Options())

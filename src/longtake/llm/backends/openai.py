@@ -256,10 +256,9 @@ class OpenAIChat:
             return "the pictures do not fit"
         shown = len(images(request.messages))
         is_video = show_as(self._card, self.capabilities) == self.capabilities.video_part
-        if is_video and shown > 1 and status in REFUSALS:
-            feature: str | None = "video"
-        else:
-            feature = refused_feature(status, text, body)
+        feature = refused_feature(status, text, body)
+        if feature is None and is_video and shown > 1 and status in REFUSALS:
+            feature = "video"
         if feature is None or self.capabilities.has_refused(feature):
             if shown and failure.problem == "refused":
                 limits = f"it was shown {shown} pictures, which 'images' in its entry limits"
