@@ -197,7 +197,11 @@ def _reference(report: RunReport, runs: Sequence[RunReport]) -> RunReport:
     if have < report.total:
         problem = f"has {have} of {report.total} results with labels; an audit needs all"
         raise RunError(f"{report.folder}: {problem}")
-    problem = f"no run of {REFERENCE} on {report.benchmark} to compare it with"
+    problem = (
+        f"no run of {REFERENCE} on {report.benchmark} is named to compare it with; make one and"
+        f" name it too: longtake eval {report.benchmark} --method {REFERENCE} --no-verify --out RUN"
+        " (with the other options of the run)"
+    )
     for other in runs:
         if (other.method, other.benchmark) == (REFERENCE, report.benchmark):
             changed = differences(_terms(other), _terms(report))

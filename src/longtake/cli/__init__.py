@@ -115,7 +115,7 @@ class _LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, *words = args
         if name not in COMMANDS and name not in _added() and not name.startswith("-"):
-            if not _names_film(name):
+            if not names_film(name):
                 # click's error would not suggest the nearest command
                 raise unknown("command", name, self.list_commands(ctx))
             # the page shows files, not URLs
@@ -161,7 +161,7 @@ def _package(point: EntryPoint) -> str:
     return f"the package {on_one_line(name)}"
 
 
-def _names_film(word: str) -> bool:
+def names_film(word: str) -> bool:
     """Whether a word looks like a film or a folder; it may not exist."""
     # unlike pathlib's, this takes any text
     if os.path.exists(word) or "://" in word:  # noqa: PTH110

@@ -37,7 +37,7 @@ from longtake.methods.base import (
     has_trait,
     name_of,
 )
-from longtake.prompts import prompts_digest
+from longtake.prompts import phrase, prompts_digest
 from longtake.retrieval.question_kinds import asks_for
 from longtake.runner.assignment import (
     CAPTIONER,
@@ -132,13 +132,13 @@ class Session:
 
     def hosts(self, roles: Sequence[str]) -> list[str]:
         """The other machines that pictures and words would be sent to."""
-        return self._catalogue().hosts(self._models(roles))
+        return self._catalogue().hosts(self.models(roles))
 
     def check_models(self, roles: Sequence[str]) -> None:
         """Reject models that cannot be used, for example for lack of a key."""
-        self._catalogue().check(self._models(roles))
+        self._catalogue().check(self.models(roles))
 
-    def _models(self, roles: Sequence[str]) -> list[str]:
+    def models(self, roles: Sequence[str]) -> list[str]:
         """The models that fill the roles, including those of the team."""
         models = list(self.assignment.names(roles).values())
         if TEAM in roles:
@@ -413,3 +413,19 @@ def with_option_text(answer: Answer, question: Question) -> Answer:
     if answer.choice is None or answer.text:
         return answer
     return replace(answer, text=question.options[question.letters.index(answer.choice)])
+
+
+CARRIED = 20_000
+"""Maximum length of the earlier questions and answers that are sent; the last matter most."""
+
+
+def with_carried(question: str, carried: str) -> str:
+    """The question with the conversation that it may refer to."""
+    text, earlier = question.strip(), carried.strip()
+    return f"{text}\n{phrase('shared', 'earlier', earlier=earlier)}" if earlier else text
+
+
+def carry_on(carried: str, question: str, answer: str) -> str:
+    """The conversation with one more question and its answer, to be sent with the next one."""
+    turn = f"Q: {' '.join(question.split())}\nA: {' '.join(answer.split())}"
+    return f"{carried}\n{turn}".strip()[-CARRIED:]
