@@ -101,6 +101,7 @@ def compare(
         rows.append(result_data(result))
         lines.append(visible(f"{name:<{width}}{_line(result)}"))
         codes.append(exit_code(result.answer))
+    lines += ["", "frames: pictures shown to models; calls of models; tokens read and written"]
     # one answer is enough for success
     return Output({"film": path, "question": question, "results": rows}, lines, min(codes))
 

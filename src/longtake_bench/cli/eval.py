@@ -67,7 +67,8 @@ from longtake_bench.report import (
     render,
     table,
 )
-from longtake_bench.runner import Row, Solver, collect, evaluate, specify
+from longtake_bench.results import QuestionResult, Results
+from longtake_bench.runner import Solver, collect, evaluate, specify
 from longtake_bench.runs import RunFolder, differences, plain_spec
 from longtake_bench.scoring import correct
 
@@ -309,19 +310,19 @@ def _models_of_preset(planned: EvalPreset, session: Session) -> ModelAssignment:
     return named
 
 
-def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any]], None]:
+def _announcing(benchmark: Benchmark, before: int) -> Callable[[QuestionResult], None]:
     """Announces results: the accuracy so far, the cost, and the time left."""
     items = {item.asked.id: item for item in benchmark.items}
     # without earlier results, which may come from another machine
     began, right, done, cost = time.monotonic(), 0, 0, 0.0
 
-    def announce(row: Mapping[str, Any]) -> None:
+    def announce(row: QuestionResult) -> None:
         nonlocal right, done, cost
-        item = items[row["id"]]
+        item = items[row.id]
         labelled = item.label is not None
-        right += labelled and correct(item, row.get("choice"), row.get("text") or "")
+        right += labelled and correct(item, row.choice, row.text)
         done += 1
-        cost += row.get("usage", {}).get("cost") or 0.0
+        cost += row.cost
         left = len(items) - before - done
         if worth_a_line(done, left):
             share = f"{right / done:.1%} right so far" if labelled else "no public labels"
@@ -522,7 +523,7 @@ def audit(
         check_place(html, PAGE)
     session = replace(session, assignment=replace(session.assignment, replies=False))
 
-    def ask(report: RunReport, changed: Benchmark, folder: RunFolder) -> Mapping[str, Row]:
+    def ask(report: RunReport, changed: Benchmark, folder: RunFolder) -> Results:
         preset, ablation = report.spec.get("preset"), report.spec.get("ablation")
         ours, unlike_paper = session, tuple[str, ...]()
         if preset:
@@ -548,10 +549,15 @@ def audit(
     if html is not None:
         rows = [each.row for each in audits]
         page = render(
-            "audit.html.j2", columns=COLUMNS, rows=rows, passes=PASSES, flags=FLAGS, shown=SHOWN
+            "audit.html.j2",
+            columns=list(COLUMNS),
+            rows=rows,
+            passes=PASSES,
+            flags=FLAGS,
+            shown=SHOWN,
         )
         write_text(html, page)
-    lines = [table(COLUMNS, [[cell(text) for text in each.row] for each in audits])]
+    lines = [table(list(COLUMNS), [[cell(text) for text in each.row] for each in audits])]
     flagged = {name for each in audits for name in each.flags}
     lines += [f"\n{name}: {meaning}." for name, meaning in FLAGS.items() if name in flagged]
     plain = [each.plain() for each in audits]

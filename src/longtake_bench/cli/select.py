@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from longtake.errors import ConfigError
 from longtake.runner.session import Session
 from longtake_bench import selection
 from longtake_bench.benchmarks import load
+from longtake_bench.results import QuestionResult
 from longtake_bench.selection import Selection
 
 VIDEOS = 150
@@ -167,17 +168,17 @@ def _lines(chosen: Selection, top: int) -> Iterator[str]:
         yield f"the last in the team leads the first outside by {margin}{caution}"
 
 
-def _announcing(count: int) -> Callable[[str, Mapping[str, Any]], None]:
+def _announcing(count: int) -> Callable[[str, QuestionResult], None]:
     """Announces the results of each agent, with the time left."""
     began: dict[str, float] = {}
     done = Counter[str]()
 
-    def announce(name: str, row: Mapping[str, Any]) -> None:
+    def announce(name: str, row: QuestionResult) -> None:
         began.setdefault(name, time.monotonic())
         done[name] += 1
         left = count - done[name]
         if worth_a_line(done[name], left):
-            error = f"  error: {row['error']}" if row["status"] == "error" else ""
+            error = f"  error: {row.error}" if row.failed else ""
             rest = time_left(began[name], done[name], left)
             say(f"{name}: {done[name]} of at most {count} asked, {rest}{error}")
 

@@ -207,7 +207,9 @@ def test_compare_shows_one_row_a_method(run, film):
         "compare", film, "Which?", *OPTIONS, "--method", "blind", "--method", "uniform"
     )
     assert code == 0, err
-    rows = out.splitlines()
+    rows, _, explained = out.partition("\n\n")
+    rows = rows.splitlines()
+    assert explained.startswith("frames: pictures shown to models")
     assert [row.split()[0] for row in rows] == ["method", "blind", "uniform"]
     assert "A. red" in rows[1]
 
