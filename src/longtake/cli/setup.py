@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -398,7 +398,7 @@ def _try_out(name: str, settings: Settings, *, yes: bool, named: bool) -> ProbeR
 
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
-"""Packages that longtake cannot work without."""
+"""Packages whose versions matter most for a report of a problem."""
 
 
 @click.command()
@@ -413,13 +413,15 @@ def doctor(settings: Settings) -> Output:
     findings = look_around(settings)
     advice = advise(findings)
     cache = _cache_state(open_store(settings))
-    if cache.bytes > cache.limit_bytes:
+    used, limit, free = (cache[name] for name in ("bytes", "limit_bytes", "free_bytes"))
+    if used > limit:
         advice.insert(0, Advice("the cache is over its limit", "longtake cache clear --all"))
     # with less, indexing a long film or downloading a model may fail
-    if cache.free_bytes < 2e9:
-        why = f"only {human_bytes(cache.free_bytes)} are free where the cache is"
+    if free < 2e9:
+        why = f"only {human_bytes(free)} are free where the cache is"
         advice.insert(0, Advice(why, "longtake cache list"))
-    packages = {name: _version(name) for name in PACKAGES}
+    packages = {name: version(name) for name in PACKAGES}
+    space = f"{human_bytes(used)} of {human_bytes(limit)}, {human_bytes(free)} free on its disk"
     python, system = platform.python_version(), platform.platform()
     configs = [path for path in (user_config_file(),) if path.is_file()]
     data = {
@@ -436,9 +438,9 @@ def doctor(settings: Settings) -> Output:
         ("longtake", __version__),
         ("python", f"{python} ({sys.executable})"),
         ("platform", system),
-        *((name, number or "MISSING") for name, number in packages.items()),
+        *packages.items(),
         ("config", ", ".join(map(str, configs)) or f"none (yours would be {user_config_file()})"),
-        ("cache", str(cache)),
+        ("cache", cache["problem"] or f"{cache['folder']}: {space}"),
         ("model", findings.model or "the built-in ones"),
         *described(findings),
     ]
@@ -447,23 +449,8 @@ def doctor(settings: Settings) -> Output:
     return Output(data, [*in_columns(rows), "", *(to_do or [ready])])
 
 
-@dataclass(frozen=True)
-class CacheState:
+def _cache_state(store: Store) -> dict[str, Any]:
     """The cache's size, its limit, and the room on its disk."""
-
-    folder: Path
-    bytes: int
-    limit_bytes: float
-    free_bytes: int
-    problem: str
-
-    def __str__(self) -> str:
-        size = f"{human_bytes(self.bytes)} of {human_bytes(self.limit_bytes)}"
-        free = f"{human_bytes(self.free_bytes)} free on its disk"
-        return self.problem or f"{self.folder}: {size}, {free}"
-
-
-def _cache_state(store: Store) -> CacheState:
     # the folder is created on first use
     parents = (store.root, *store.root.parents)
     free = shutil.disk_usage(next(folder for folder in parents if folder.exists())).free
@@ -473,11 +460,6 @@ def _cache_state(store: Store) -> CacheState:
     # shown rather than raised, since doctor is for finding such problems
     except ConfigError as error:
         problem = str(error)
-    return CacheState(store.root, used, store.limit_bytes, free, problem)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+    limit = store.limit_bytes
+    sizes = {"bytes": used, "limit_bytes": limit, "free_bytes": free}
+    return {"folder": store.root, **sizes, "problem": problem}

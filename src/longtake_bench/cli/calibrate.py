@@ -14,22 +14,14 @@ import click
 
 from longtake import __version__
 from longtake.agents.calibration import Fit, read
-from longtake.cli.options import (
-    COUNT,
-    FILE,
-    PATH,
-    benchmark_parts,
-    check_models,
-    common,
-    session_options,
-    workers,
-)
+from longtake.cli.options import COUNT, FILE, PATH, check_models, common, session_options
 from longtake.cli.output import Output, say, write_text
 from longtake.errors import ConfigError
 from longtake.registry import methods
 from longtake.runner.session import Session
 from longtake_bench.benchmarks import Benchmark, load
 from longtake_bench.calibration import LEAST, fits_of
+from longtake_bench.cli.options import benchmark_parts, workers
 from longtake_bench.report import RunReport, read_labelled
 from longtake_bench.runner import Solver, evaluate, specify
 from longtake_bench.runs import RunFolder

@@ -19,16 +19,10 @@ from longtake.cli.options import (
     COUNT,
     FILE,
     PATH,
-    ablation_option,
-    allow_differences,
-    benchmark_files,
-    benchmark_parts,
     check_models,
     common,
     question_method_option,
-    retry_errors,
     session_options,
-    workers,
 )
 from longtake.cli.output import (
     PAGE,
@@ -54,6 +48,14 @@ from longtake_bench.benchmarks import Benchmark, BenchmarkInfo, about, load
 from longtake_bench.benchmarks import benchmarks as registered
 from longtake_bench.benchmarks.files import CaptionSource, FilmSource
 from longtake_bench.cli.jobs import asking_on, spend_option
+from longtake_bench.cli.options import (
+    ablation_option,
+    allow_differences,
+    benchmark_files,
+    benchmark_parts,
+    retry_errors,
+    workers,
+)
 from longtake_bench.experiment import LAB
 from longtake_bench.presets import EvalPreset, Published
 from longtake_bench.report import (

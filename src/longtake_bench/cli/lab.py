@@ -21,9 +21,7 @@ from longtake.cli.options import (
     debug,
     json_option,
     method_option,
-    number,
     session_options,
-    workers,
 )
 from longtake.cli.output import Output, prints_json, progress, say
 from longtake.cluster.backends import BackendAddress
@@ -34,6 +32,7 @@ from longtake.types import GIVEN
 from longtake_bench import experiment
 from longtake_bench.benchmarks.lab import lab as lab_experiment
 from longtake_bench.cli.jobs import asking_on
+from longtake_bench.cli.options import number, workers
 from longtake_bench.experiment import BASELINE, MethodResult
 from longtake_bench.lab.film import check_folder, make_world, read_script, summary, write_world
 from longtake_bench.lab.profile import parse

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from longtake.cli.options import COUNT, PATH, ablation_option, allow_differences, common
+from longtake.cli.options import COUNT, PATH, common
 from longtake.cli.output import Output, say
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, RunError, unknown
@@ -20,6 +20,7 @@ from longtake.llm.catalog import ModelCatalog
 from longtake.methods.base import configure
 from longtake.registry import methods
 from longtake.runner.assignment import read_role_assignment
+from longtake_bench.cli.options import ablation_option, allow_differences
 from longtake_bench.presets import PaperTable, TableCell, papers, read_paper
 from longtake_bench.report import read_labelled
 

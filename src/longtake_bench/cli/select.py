@@ -13,24 +13,13 @@ import click
 
 from longtake._util import visible
 from longtake.agents.team import read_team, write_team
-from longtake.cli.options import (
-    COUNT,
-    FILE,
-    FOLDER,
-    PATH,
-    benchmark_files,
-    benchmark_parts,
-    check_models,
-    common,
-    retry_errors,
-    session_options,
-    workers,
-)
+from longtake.cli.options import COUNT, FILE, FOLDER, PATH, check_models, common, session_options
 from longtake.cli.output import TEAM, Output, check_place, confirm, say, time_left, worth_a_line
 from longtake.errors import ConfigError
 from longtake.runner.session import Session
 from longtake_bench import selection
 from longtake_bench.benchmarks import load
+from longtake_bench.cli.options import benchmark_files, benchmark_parts, retry_errors, workers
 from longtake_bench.results import QuestionResult
 from longtake_bench.selection import Selection
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
-from longtake.cli.options import FOLDER, PATH, check_models, common, number
+from longtake.cli.options import FOLDER, PATH, check_models, common
 from longtake.cli.output import Kind, Output, check_place, human_seconds, on_terminal, progress, say
 from longtake.config import Settings
 from longtake.perception.retriever import CARD, WEIGHTS, Shape
 from longtake.perception.torch_encoder import TorchImageTextEncoder, TrainableEncoder
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
+from longtake_bench.cli.options import number
 from longtake_bench.training.data import CaptionRules, held_out, prepare
 from longtake_bench.training.fit import (
     Schedule,
