@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Annotated, Any, Literal, TypeAlias
 
-from longtake.types import GIVEN, Result, Segment, Status, Usage
+from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
+from pydantic.dataclasses import dataclass
 
-Ended: TypeAlias = Status | Literal["error"]
+from longtake.types import GIVEN, Segment, Status, Usage
+
+
+def _segment(value: Any) -> Segment:
+    return value if isinstance(value, Segment) else Segment(*map(float, value[:2]))
+
+
+Stretch: TypeAlias = Annotated[
+    Segment, BeforeValidator(_segment), PlainSerializer(lambda each: [each.start, each.end])
+]
+"""A segment, which is a pair of numbers on disk."""
 
 
 @dataclass(frozen=True)
 class QuestionResult:
-    """How a question ended; a row of ``results.jsonl``, which has the fields that are set."""
+    """How a question ended; a row of ``results.jsonl``."""
 
     id: str
-    status: Ended
+    status: Status | Literal["error"]
     video: str = ""
     choice: str | None = None
     text: str = ""
     confidence: float | None = None
-    evidence: Sequence[Segment] = ()
+    evidence: tuple[Stretch, ...] = ()
     """What it cites, the strongest first; results of older runs are in time order."""
-    context: Segment | None = None
+    context: Stretch | None = None
     """The stretch of talk that an account is from."""
     usage: Usage | None = None
     """Unknown for errors in runs of version 0.2."""
@@ -34,59 +45,22 @@ class QuestionResult:
     notes: Mapping[str, int] = field(default_factory=dict)
     signals: Mapping[str, Any] = field(default_factory=dict)
     """What a calibration is fitted from."""
-    stages: Sequence[Mapping[str, Any]] = ()
+    stages: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> QuestionResult:
-        """The result in a row; raises if the row lacks its id or status, or holds other values."""
-        known = {each.name for each in fields(cls)}
-        given = {name: row[name] for name in row if name in known and row[name] is not None}
-        pairs = given.get("evidence") or ()
-        given["evidence"] = tuple(Segment(float(start), float(end)) for start, end, *_ in pairs)
-        if "context" in given:
-            given["context"] = Segment(*map(float, given["context"]))
-        if "usage" in given:
-            given["usage"] = Usage(**given["usage"])
-        return cls(**given)
-
-    @classmethod
-    def of_answer(cls, id: str, video: str, result: Result, **counted: Any) -> QuestionResult:  # noqa: A002
-        """The result of an answered question."""
-        answer = result.answer
-        return cls(
-            id,
-            answer.status,
-            video,
-            answer.choice,
-            answer.text,
-            answer.confidence,
-            tuple(cited.segment for cited in answer.evidence),
-            answer.context,
-            result.usage,
-            **counted,
-        )
+        """The result in a row; raises ``ValueError`` if it is none."""
+        given = {name: value for name, value in row.items() if value is not None}
+        return _ADAPTER.validate_python(given)
 
     @property
     def row(self) -> dict[str, Any]:
-        """The result as plain data."""
-        common = {"id": self.id, "video": self.video, "status": self.status}
-        usage = {} if self.usage is None else {"usage": asdict(self.usage)}
-        if self.failed:
-            return {**common, "error": self.error, **usage}
-        answer = {name: getattr(self, name) for name in ("choice", "text", "confidence")}
-        evidence = [[each.start, each.end] for each in self.evidence]
-        context = self.context and [self.context.start, self.context.end]
-        counted = {name: getattr(self, name) for name in ("seen", "rounds", "notes")}
-        fitted = {"signals": self.signals, "stages": self.stages}
-        return {
-            **common,
-            **answer,
-            "evidence": evidence,
-            "context": context,
-            **usage,
-            **{name: value for name, value in counted.items() if value is not None},
-            **{name: value for name, value in fitted.items() if value},
-        }
+        """The result as plain data; what only some runs know is left out if it is empty."""
+        row: dict[str, Any] = _ADAPTER.dump_python(self)
+        for name in ("error", "usage", "seen", "rounds", "notes", "signals", "stages"):
+            if row[name] is None or row[name] in ("", {}, ()):
+                del row[name]
+        return row
 
     @property
     def failed(self) -> bool:
@@ -104,10 +78,11 @@ class QuestionResult:
         return (self.usage.cost if self.usage else None) or 0.0
 
     @property
-    def stretches(self) -> Sequence[Segment]:
+    def stretches(self) -> tuple[Segment, ...]:
         """What it refers to: the stretch of talk that an account is from, or what it cites."""
-        return [self.context] if self.context else self.evidence
+        return (self.context,) if self.context else self.evidence
 
 
+_ADAPTER: TypeAdapter[QuestionResult] = TypeAdapter(QuestionResult)
 Results: TypeAlias = Mapping[str, QuestionResult]
 """Results by question."""

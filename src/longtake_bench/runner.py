@@ -84,15 +84,22 @@ def answer_one(solver: Solver, source: VideoSource, asked: BenchmarkQuestion) ->
     if result.answer.unchecked == "model":
         # another answer might have been kept if it had been checked: asked again with the errors
         return failed(asked, "ModelError: the answer could not be checked", result.usage)
-    return QuestionResult.of_answer(
+    answer = result.answer
+    return QuestionResult(
         asked.id,
+        answer.status,
         asked.video,
-        result,
+        answer.choice,
+        answer.text,
+        answer.confidence,
+        tuple(cited.segment for cited in answer.evidence),
+        answer.context,
+        result.usage,
         seen=meter.seen,
         rounds=meter.rounds,
         notes=meter.notes,
         signals=meter.signals,
-        stages=meter.stages,
+        stages=tuple(meter.stages),
     )
 
 
