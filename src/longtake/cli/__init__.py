@@ -268,13 +268,7 @@ def _fail(error: BaseException, message: str, code: int) -> int:
     return code
 
 
-def _interrupted(error: BaseException | None) -> bool:
+def _interrupted(error: BaseException) -> bool:
     """Whether Ctrl-C caused the error; imports may wrap it in an ImportError."""
-    known: set[int] = set()
-    # chains of causes can be circular
-    while error is not None and id(error) not in known:
-        if isinstance(error, KeyboardInterrupt | click.Abort):
-            return True
-        known.add(id(error))
-        error = error.__cause__
-    return False
+    interrupts = (KeyboardInterrupt, click.Abort)
+    return isinstance(error, interrupts) or isinstance(error.__cause__, interrupts)

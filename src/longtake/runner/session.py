@@ -18,8 +18,7 @@ from longtake.agents import calibration
 from longtake.agents.calibration import FILE, Fit, footage_kind, leader, vote_of
 from longtake.agents.run import Agent, Run, on_time, settle
 from longtake.agents.team import open_team
-from longtake.agents.verify import Checked, mention_disagreement, with_nearest_frames
-from longtake.agents.verify import check as check_answer
+from longtake.agents.verify import mention_disagreement, with_nearest_frames
 from longtake.config import Settings, user_config_file
 from longtake.errors import BudgetSpent, ConfigError, LongtakeError
 from longtake.footage.protocol import Footage
@@ -32,6 +31,7 @@ from longtake.methods.base import (
     SMALL,
     Composed,
     Method,
+    checked_by,
     configure,
     fields_of,
     has_trait,
@@ -299,34 +299,14 @@ def solve(
     events.emit(replace(started, verify=check))
 
     fit = calibration.find(fits, name, run.names, footage.has, question)
+    run.checks, run.odds = check, fit is not None and fit.wants_odds
 
     def work() -> Answer:
-        answer = answered()
+        answer = _answered(name, method, footage, question, run, fit)
         # what follows only adds to it
         run.propose(answer, complete=True)
         answer = mention_disagreement(answer, footage, question)
         return with_nearest_frames(answer, footage, question)
-
-    def answered() -> Answer:
-        run.checks, run.odds = check, fit is not None and fit.wants_odds
-        answer = with_option_text(method.answer(footage, question, run), question)
-        if has_trait(method, "verifies"):
-            return answer
-        # the budget may end the check, and this answer is complete without it
-        run.propose(answer)
-        checked = Checked(answer)
-        if answer.evidence and has_trait(method, "checks_itself"):
-            checked = Checked(answer, supports=len(answer.evidence))
-        elif check:
-            checked = check_answer(answer, footage, question, run)
-        vote = vote_of(name, answer, checked)
-        final = with_option_text(checked.answer, question)
-        if not final.is_given:
-            return final
-        events.note(events.SIGNALS, **asdict(vote), footage=footage_kind(footage.has))
-        if fit is None:
-            return final
-        return replace(final, confidence=leader([vote], question, fit)[1])
 
     try:
         answer = run.on_time(work)
@@ -345,6 +325,24 @@ def solve(
     usage = run.usage
     events.emit(events.Answered(answer=answer, usage=usage))
     return Result(answer, usage, name, run.names)
+
+
+def _answered(
+    name: str, method: Method, footage: Footage, question: Question, run: Run, fit: Fit | None
+) -> Answer:
+    """The method's answer, checked and with its probability unless the method does both."""
+    answer = with_option_text(method.answer(footage, question, run), question)
+    if has_trait(method, "verifies"):
+        return answer
+    # the budget may end the check, and this answer is complete without it
+    run.propose(answer)
+    checked = checked_by(method, answer, footage, question, run)
+    vote = vote_of(name, answer, checked)
+    final = with_option_text(checked.answer, question)
+    if not final.is_given:
+        return final
+    events.note(events.SIGNALS, **asdict(vote), footage=footage_kind(footage.has))
+    return final if fit is None else replace(final, confidence=leader([vote], question, fit)[1])
 
 
 def withheld(answer: Answer, chance: float | None, min_confidence: float) -> Answer:
