@@ -131,7 +131,7 @@ def tokens_below(folder: Path) -> int:
     total = 0
     for file in folder.rglob("results.jsonl"):
         for row in RunFolder(file.parent).results().values():
-            total += row["usage"]["tokens_in"] + row["usage"]["tokens_out"]
+            total += row.usage.tokens_in + row.usage.tokens_out
     return total
 
 

@@ -72,7 +72,7 @@ def answers(method, parameters="", **fields):
     solver = Solver(method, Session(assignment=assignment).with_fields(method, fields))
     for item in benchmark.items:
         row = answer_one(solver, benchmark.source, item.asked)
-        yield item, row, correct(item, row.get("choice"), row.get("text") or "")
+        yield item, row, correct(item, row.choice, row.text)
 
 
 def dilution():
@@ -98,7 +98,7 @@ def grading(values):
         graded = defaultdict(list)
         for _, row, ok in answers("videoagent", f"grading={value}"):
             # the check halves the confidence of an answer that found no support
-            graded["3" if row.get("confidence") else "below"].append(ok)
+            graded["3" if row.confidence else "below"].append(ok)
         print(f"grading {value}: right by grade {shares(graded)}", flush=True)
 
 
@@ -108,7 +108,7 @@ def judging(values):
     for value in values:
         by_round = defaultdict(list)
         for _, row, ok in answers("a4vl", f"judging={value}"):
-            stated = row.get("confidence") or 0.0
+            stated = row.confidence or 0.0
             by_round[rounds.get(stated) or rounds.get(round(2 * stated, 2))].append(ok)
         print(f"judging {value}: right by exit round {shares(by_round)}", flush=True)
 

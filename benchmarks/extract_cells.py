@@ -15,8 +15,9 @@ from pathlib import Path
 
 from longtake.config import Settings
 from longtake.runner.assignment import ModelAssignment
-from longtake.runner.extraction import extract, read_schema
+from longtake.runner.extraction import extract
 from longtake.runner.session import Session
+from longtake.runner.table_schema import read_schema
 from longtake_bench.benchmarks import LabelledQuestion, lab
 
 NEAR = 2.0

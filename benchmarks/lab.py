@@ -113,9 +113,11 @@ class Row:
 def citations(scored: Scored) -> tuple[str, str]:
     """Precision and recall of the citations of right answers."""
     cited = scoring.measure_citations(scored.items, scored.rows, scored.right)
-    if cited is None or cited.precision is None or cited.recall is None:
+    means = cited.means if cited else {}
+    precision, recall = (means.get(name) for name in ("precision", "recall"))
+    if precision is None or recall is None:
         return "–", "–"
-    return f"{cited.precision:.2f}", f"{cited.recall:.2f}"
+    return f"{precision:.2f}", f"{recall:.2f}"
 
 
 HEAD = (

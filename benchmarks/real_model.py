@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from longtake.retrieval.scope import scope
 from longtake.types import Segment
 from longtake_bench import benchmarks
 from longtake_bench.report import table
+from longtake_bench.runs import RunFolder
 from longtake_bench.scoring import measure_citations
 
 ROOT = Path(__file__).parents[1]
@@ -99,21 +100,21 @@ def print_by_part(names: Sequence[str], args: argparse.Namespace) -> None:
     lines = []
     for name in [*names, "named part"]:
         file = args.out / (names[0] if name == "named part" else name) / "results.jsonl"
-        rows = {row["id"]: row for row in map(json.loads, file.read_text().splitlines())}
+        rows = RunFolder(file.parent).results()
         if name == "named part":
             for key, row in rows.items():
                 length = lengths[items[key].asked.video]
                 cited = part[key] or Segment(0.3 * length, 0.7 * length)
-                row["evidence"] = [[cited.start, cited.end]]
+                rows[key] = replace(row, evidence=[cited])
         for title, keys in {
             "all": list(rows),
             "a part is named": [key for key in rows if part[key] is not None],
             "no part is named": [key for key in rows if part[key] is None],
         }.items():
             chosen = [items[key] for key in keys]
-            right = [rows[key].get("choice") == items[key].label for key in keys]
+            right = [rows[key].choice == items[key].label for key in keys]
             measured = measure_citations(chosen, [rows[key] for key in keys], right)
-            cells = citations(asdict(measured) if measured else None)[1:]
+            cells = citations(measured.plain() if measured else None)[1:]
             lines.append([f"{name}, {title}", str(len(keys)), *cells])
     print("\n" + table(("run", "questions", *MEASURES), lines))
 

@@ -45,7 +45,7 @@ def of_run(path: Path) -> tuple[str, Bins]:
     """The probabilities of a run's answers, and how many are right; prints their error."""
     report = read_labelled(path, ())
     rows = zip(report.scored.rows, report.scored.right, strict=True)
-    given = [(row["confidence"], right) for row, right in rows if row.get("confidence") is not None]
+    given = [(row.confidence, right) for row, right in rows if row.confidence is not None]
     stated, right = [each for each, _ in given], [each for _, each in given]
     error, chance = expected_error(stated, right), chance_error(stated)
     print(f"{path}: {len(given)} answers, ECE {error:.3f} ({chance:.3f} by chance)")

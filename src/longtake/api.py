@@ -25,9 +25,10 @@ from longtake.index.film import Film
 from longtake.index.search import SearchResult, search, stretch_of
 from longtake.index.tasks import TASKS, speech_task, tasks
 from longtake.runner.assignment import ModelAssignment
-from longtake.runner.extraction import FilmTable, extract, read_schema
+from longtake.runner.extraction import FilmTable, extract
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
+from longtake.runner.table_schema import read_schema
 from longtake.tracing.events import Event, Sink
 from longtake.tracing.sinks import CallbackSink
 from longtake.types import Question, QuestionKind, Result, Segment

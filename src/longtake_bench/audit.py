@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from longtake.algorithms import intervals
@@ -18,9 +19,10 @@ from longtake.errors import RunError
 from longtake.types import Segment
 from longtake_bench.benchmarks import Benchmark, LabelledQuestion
 from longtake_bench.report import MEANS, RunReport, compare
-from longtake_bench.runner import Row, Scored, score
+from longtake_bench.results import QuestionResult, Results
+from longtake_bench.runner import Scored, score
 from longtake_bench.runs import RunFolder, differences
-from longtake_bench.scoring import Difference, Rate, accuracy, cited, normalized, paired
+from longtake_bench.scoring import Difference, Rate, accuracy, normalized, paired
 
 REFERENCE = "blind"
 """The method that answers without the footage; other methods are compared with it."""
@@ -46,19 +48,6 @@ FLAGS = {
 SHOWN = (
     "A difference is shown if its 95 % interval, bootstrapped over videos, lies above 0 and"
     " McNemar's exact p is below 0.05."
-)
-COLUMNS = (
-    "run",
-    "right (95 %)",
-    "minus blind",
-    "blind answers too",
-    *(f"stays, {name}" for name in PASSES),
-    "right, emptied",
-    "F1 of cited seconds",
-    "calls",
-    "tokens",
-    "s",
-    "flags",
 )
 
 
@@ -147,7 +136,7 @@ class Audit:
             "blind_too": vars(self.blind_too),
             "passes": {name: each.plain() for name, each in self.passes.items()},
             "differences": {name: vars(each) for name, each in self.differences.items()},
-            "evidence_f1": None if citations is None else citations.seconds_f1,
+            "evidence_f1": None if citations is None else citations.means["seconds_f1"],
             "means": {name: report.mean(name) for name in MEANS},
             "flags": self.flags,
         }
@@ -155,22 +144,34 @@ class Audit:
     @property
     def row(self) -> list[str]:
         """As a row of a table with :data:`COLUMNS`."""
-        report, citations = self.report, self.report.scored.citations
-        passes = [self.passes.get(name) for name in PASSES]
+        return [show(self) for show in COLUMNS.values()]
+
+    def stays(self, name: str) -> str:
+        """The share of answers that stay in a pass."""
+        found = self.passes.get(name)
+        return "–" if found is None else str(_share(found.same, found.before))
+
+    @property
+    def right_emptied(self) -> str:
+        """Accuracy without the footage."""
         emptied = self.passes.get("emptied")
-        return [
-            report.name,
-            report.accuracy,
-            str(self.differences["minus_blind"]),
-            str(self.blind_too),
-            *("–" if each is None else str(_share(each.same, each.before)) for each in passes),
-            "–" if emptied is None else str(emptied.after.accuracy),
-            "–" if citations is None else f"{citations.seconds_f1:.3f}",
-            f"{report.mean('calls'):.1f}",
-            f"{report.tokens:,.0f}",
-            f"{report.mean('seconds'):.1f}",
-            ", ".join(self.flags) or "–",
-        ]
+        return "–" if emptied is None else str(emptied.after.accuracy)
+
+
+COLUMNS: Mapping[str, Callable[[Audit], str]] = {
+    "run": lambda audit: audit.report.name,
+    "right (95 %)": lambda audit: audit.report.accuracy,
+    "minus blind": lambda audit: str(audit.differences["minus_blind"]),
+    "blind answers too": lambda audit: str(audit.blind_too),
+    **{f"stays, {name}": partial(lambda name, audit: audit.stays(name), name) for name in PASSES},
+    "right, emptied": lambda audit: audit.right_emptied,
+    "F1 of cited seconds": lambda audit: audit.report.f1_text,
+    "calls": lambda audit: f"{audit.report.mean('calls'):.1f}",
+    "tokens": lambda audit: f"{audit.report.tokens:,.0f}",
+    "s": lambda audit: f"{audit.report.mean('seconds'):.1f}",
+    "flags": lambda audit: ", ".join(audit.flags) or "–",
+}
+"""The columns of the table, with what each shows of an audit."""
 
 
 def _lost(each: AuditPass) -> Difference:
@@ -178,7 +179,7 @@ def _lost(each: AuditPass) -> Difference:
     return paired(each.before.right, each.after.right, each.videos)
 
 
-AskPass = Callable[[RunReport, Benchmark, RunFolder], Mapping[str, Row]]
+AskPass = Callable[[RunReport, Benchmark, RunFolder], Results]
 """Asks the questions of a pass that have no result yet, in its folder; returns all results."""
 
 
@@ -197,7 +198,11 @@ def _reference(report: RunReport, runs: Sequence[RunReport]) -> RunReport:
     if have < report.total:
         problem = f"has {have} of {report.total} results with labels; an audit needs all"
         raise RunError(f"{report.folder}: {problem}")
-    problem = f"no run of {REFERENCE} on {report.benchmark} to compare it with"
+    problem = (
+        f"no run of {REFERENCE} on {report.benchmark} is named to compare it with; make one and"
+        f" name it too: longtake eval {report.benchmark} --method {REFERENCE} --no-verify --out RUN"
+        " (with the other options of the run)"
+    )
     for other in runs:
         if (other.method, other.benchmark) == (REFERENCE, report.benchmark):
             changed = differences(_terms(other), _terms(report))
@@ -232,7 +237,7 @@ def _passes(report: RunReport, benchmark: Benchmark, ask: AskPass) -> dict[str, 
     return passes
 
 
-def _results(report: RunReport, changed: Benchmark, ask: AskPass) -> Mapping[str, Row]:
+def _results(report: RunReport, changed: Benchmark, ask: AskPass) -> Results:
     mark: Any = changed.settings["audit"]
     folder = RunFolder(report.folder / FOLDER / mark["pass"])
     results = folder.results()
@@ -243,7 +248,7 @@ def _results(report: RunReport, changed: Benchmark, ask: AskPass) -> Mapping[str
     return results
 
 
-def altered(name: str, benchmark: Benchmark, results: Mapping[str, Mapping[str, Any]]) -> Benchmark:
+def altered(name: str, benchmark: Benchmark, results: Results) -> Benchmark:
     """The questions of a pass; questions that it cannot be made for are left out."""
     items = []
     durations: dict[str, float] = {}
@@ -257,7 +262,7 @@ def altered(name: str, benchmark: Benchmark, results: Mapping[str, Mapping[str, 
         if name != "emptied":
             if asked.video not in durations:
                 durations[asked.video] = benchmark.source.footage(asked.video).duration
-            removed = _widened(cited(row), durations[asked.video])
+            removed = _widened(row.evidence, durations[asked.video])
             covered = sum(stretch.duration for stretch in removed)
             # elsewhere there must be room for as much
             if not removed or 2 * covered > durations[asked.video] or _given(item, row) is None:
@@ -299,13 +304,13 @@ def answers(scored: Scored) -> list[str | None]:
     return [_given(item, row) for item, row in zip(scored.items, scored.rows, strict=True)]
 
 
-def _given(item: LabelledQuestion, row: Mapping[str, Any]) -> str | None:
+def _given(item: LabelledQuestion, result: QuestionResult) -> str | None:
     """The text of the answer; ``None`` if there is none."""
     question = item.asked.question
     if question.options:
         options = dict(zip(question.letters, question.options, strict=True))
-        return options.get(row.get("choice") or "")
-    return normalized(row.get("text") or "") or None
+        return options.get(result.choice or "")
+    return normalized(result.text) or None
 
 
 def _same(one: Scored, other: Scored) -> list[bool]:

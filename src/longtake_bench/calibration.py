@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from longtake.agents.calibration import Fit, Vote, grouped, leader, model_of, signals
@@ -19,6 +19,7 @@ from longtake.algorithms.calibration import (
 )
 from longtake_bench.benchmarks import LabelledQuestion
 from longtake_bench.report import RunReport
+from longtake_bench.results import QuestionResult
 from longtake_bench.scoring import sound
 
 LEAST = 20
@@ -81,13 +82,15 @@ def fits_of(reports: Sequence[RunReport], model: str | None, about: Mapping[str,
 def read_run(report: RunReport) -> Iterator[tuple[str, VotedQuestion]]:
     """The questions of a run that have an answer, each with its kind of footage."""
     for item, row in zip(report.scored.items, report.scored.rows, strict=True):
-        records = row.get("stages") or ([row["signals"]] if row.get("signals") else [])
+        records = row.stages or ([row.signals] if row.signals else [])
         votes, right, tokens, spent = [], [], [], 0.0
         for record in records:
             spent += record.get("tokens") or 0.0
             if "supported" in record:  # else it abstained
                 votes.append(Vote(**{key: record[key] for key in _VOTE}))
-                right.append(sound(item, {"status": "answered", **record}))
+                answer = QuestionResult(row.id, record.get("status", "answered"))
+                choice, text = record.get("choice"), record.get("text") or ""
+                right.append(sound(item, replace(answer, choice=choice, text=text)))
                 tokens.append(spent)
         if votes:
             yield records[0]["footage"], VotedQuestion(item, report.benchmark, votes, right, tokens)

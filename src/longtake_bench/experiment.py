@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longtake import prompts
@@ -61,7 +61,7 @@ class MethodResult:
             "critical_path_s": self.scored.mean("seconds"),
             "uniform": {"frames": self.uniform_frames, "accuracy": self.uniform.accuracy.value},
             "lead": vars(self.lead),
-            "citations": None if citations is None else asdict(citations),
+            "citations": None if citations is None else citations.plain(),
             "errors": dict(self.scored.errors),
         }
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,22 +19,13 @@ from longtake.types import Status, Usage
 from longtake_bench.benchmarks import LabelledQuestion, about
 from longtake_bench.benchmarks.files import malformed_files
 from longtake_bench.report import RunReport, read_labelled, render
+from longtake_bench.results import QuestionResult
 from longtake_bench.runner import file_name
 from longtake_bench.runs import RESULTS, SPEC, RunFolder, plain_spec
 
 SUMMARY = "summary.json"
 """What ``eval`` writes beside the results: the spec's hash, and what the results amount to."""
 FILES = {SPEC, RESULTS, SUMMARY, "traces", "audit", ".lock"}
-ROW_KEYS = {
-    *("id", "video", "status", "choice", "text", "confidence", "evidence", "context"),
-    *("usage", "error"),
-    *("seen", "rounds", "notes", "signals", "stages"),
-}
-"""What a result may hold; anything else could be a label."""
-COLUMNS = (
-    *("method", "models", "benchmark", "right (95 %)", "F1 of cited seconds", "calibration error"),
-    *("calls", "tokens", "s", "cost", "longtake", "spec"),
-)
 
 
 def spec_hash(spec: Mapping[str, Any]) -> str:
@@ -45,13 +36,13 @@ def spec_hash(spec: Mapping[str, Any]) -> str:
 
 def summarize(report: RunReport) -> dict[str, Any]:
     """The content of :data:`SUMMARY`; whole numbers, which are the same on every machine."""
-    usage = [row["usage"] for row in report.rows]
+    usage = [row.usage or Usage() for row in report.rows]
     return {
         "spec": spec_hash(report.spec),
         "questions": len(report.rows),
         "right": sum(report.scored.right),
         "answered": report.given,
-        "tokens": sum(each["tokens_in"] + each["tokens_out"] for each in usage),
+        "tokens": sum(each.tokens_in + each.tokens_out for each in usage),
     }
 
 
@@ -81,8 +72,8 @@ def _scored_anew(path: Path, data: Sequence[Path]) -> RunReport:
     if len(report.rows) != report.total or len(results) != report.total:
         raise RunError(f"{path}: has {len(report.rows)} of {report.total} results")
     for item, row in zip(report.items, report.rows, strict=True):
-        if (row.get("choice") or "") not in ("", *item.asked.question.letters):
-            raise RunError(f"{path}: the result of {row['id']!r} has a choice that was not offered")
+        if (row.choice or "") not in ("", *item.asked.question.letters):
+            raise RunError(f"{path}: the result of {row.id!r} has a choice that was not offered")
     computed = summarize(report)
     for key, value in computed.items():
         if not isinstance(stated, dict) or stated.get(key) != value:
@@ -96,14 +87,14 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts) if all(map(str.isdecimal, parts)) else (10**9,)
 
 
-def checked_results(folder: RunFolder) -> dict[str, dict[str, Any]]:
+def checked_results(folder: RunFolder) -> dict[str, QuestionResult]:
     """The results of a run; rejects other fields or kinds of values than ``eval`` writes."""
-    results = folder.results()
-    for row in results.values():
+    known = {each.name for each in fields(QuestionResult)}
+    for _, row in folder.rows():
         usage, evidence = row.get("usage"), row.get("evidence") or []
         faults = {
-            "fields": not row.keys() <= ROW_KEYS,
-            "status": row["status"] not in ("error", *get_args(Status)),
+            "fields": not row.keys() <= known,
+            "status": row.get("status") not in ("error", *get_args(Status)),
             "choice": not isinstance(row.get("choice") or "", str),
             "text": not isinstance(row.get("text") or "", str),
             "confidence": not _is_number(row.get("confidence") or 0.0, high=1.0),
@@ -114,9 +105,9 @@ def checked_results(folder: RunFolder) -> dict[str, dict[str, Any]]:
         }
         for name, faulty in faults.items():
             if faulty:
-                problem = f"the result of {row['id']!r} has other {name} than eval writes"
+                problem = f"the result of {row.get('id')!r} has other {name} than eval writes"
                 raise RunError(f"{folder.path}: {problem}")
-    return results
+    return folder.results()
 
 
 def _is_number(value: Any, high: float = math.inf) -> bool:
@@ -139,7 +130,7 @@ def site(reports: Sequence[RunReport]) -> Iterator[tuple[str, str]]:
         pages.setdefault(_page_of(report), []).append(report)
     ordered = [report for listed in pages.values() for report in sorted(listed, key=_rank)]
     rows = [(_row(report), f"{_page_of(report)}#{_anchor(report)}") for report in ordered]
-    yield "index.html", render("leaderboard.html.j2", columns=COLUMNS, rows=rows)
+    yield "index.html", render("leaderboard.html.j2", columns=list(COLUMNS), rows=rows)
     for name, listed in pages.items():
         runs = sorted(listed, key=_rank)
         yield name, render("questions.html.j2", **_questions(runs))
@@ -163,21 +154,29 @@ def _anchor(report: RunReport) -> str:
 
 
 def _row(report: RunReport) -> list[str]:
-    citations, error = report.scored.citations, report.calibration_error
-    return [
-        report.method,
-        report.models,
-        report.benchmark,
-        report.accuracy,
-        "–" if citations is None else f"{citations.seconds_f1:.3f}",
-        "–" if error is None else f"{error:.3f}",
-        f"{report.mean('calls'):.1f}",
-        f"{report.tokens:,.0f}",
-        f"{report.mean('seconds'):.1f}",
-        report.cost_text,
-        str(report.spec.get("longtake")),
-        _anchor(report),
-    ]
+    return [show(report) for show in COLUMNS.values()]
+
+
+def _calibration_error(report: RunReport) -> str:
+    error = report.calibration_error
+    return "–" if error is None else f"{error:.3f}"
+
+
+COLUMNS: Mapping[str, Callable[[RunReport], str]] = {
+    "method": lambda run: run.method,
+    "models": lambda run: run.models,
+    "benchmark": lambda run: run.benchmark,
+    "right (95 %)": lambda run: run.accuracy,
+    "F1 of cited seconds": lambda run: run.f1_text,
+    "calibration error": _calibration_error,
+    "calls": lambda run: f"{run.mean('calls'):.1f}",
+    "tokens": lambda run: f"{run.tokens:,.0f}",
+    "s": lambda run: f"{run.mean('seconds'):.1f}",
+    "cost": lambda run: run.cost_text,
+    "longtake": lambda run: str(run.spec.get("longtake")),
+    "spec": _anchor,
+}
+"""The columns of the table, with what each shows of a run."""
 
 
 def _questions(reports: Sequence[RunReport]) -> dict[str, Any]:
@@ -189,7 +188,7 @@ def _questions(reports: Sequence[RunReport]) -> dict[str, Any]:
     for report in reports:
         for item, row, verdict in zip(report.items, report.rows, report.verdicts, strict=True):
             items[item.asked.id] = item
-            answer = (row.get("choice") or "–") if stated and item.asked.question.options else ""
+            answer = (row.choice or "–") if stated and item.asked.question.options else ""
             cells.setdefault(item.asked.id, {})[_anchor(report)] = (verdict, answer)
     return {
         "benchmark": reports[0].benchmark,

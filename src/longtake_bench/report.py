@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from longtake_bench.benchmarks import Benchmark, LabelledQuestion, load
 from longtake_bench.lab.profile import PROFILE
 from longtake_bench.plots import Mark
 from longtake_bench.presets import Published
+from longtake_bench.results import QuestionResult
 from longtake_bench.runner import Scored, file_name, score
 from longtake_bench.runs import ResultFigures, RunFolder, format_mean, list_errors
 from longtake_bench.scoring import Difference, Rate, accuracy, by_tag, paired
@@ -31,22 +32,6 @@ from longtake_bench.scoring import Difference, Rate, accuracy, by_tag, paired
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = (
-    "run",
-    "benchmark",
-    "method",
-    "models",
-    "accuracy (95 %)",
-    "answered",
-    "frames",
-    "seen",
-    "rounds",
-    "calls",
-    "tokens",
-    "cost",
-    "s",
-)
-"""What tables show of each run."""
 MEANS = ("frames", "calls", "tokens_in", "tokens_out", "seconds")
 """Usage figures whose means are part of the JSON output."""
 
@@ -68,7 +53,7 @@ class RunReport(ResultFigures):
     spec: Mapping[str, Any]
     items: Sequence[LabelledQuestion]
     """The questions that have a result."""
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[QuestionResult]
     """Their results, in the same order."""
     scored: Scored
     """Those of them that have a label."""
@@ -120,8 +105,8 @@ class RunReport(ResultFigures):
     def cost(self) -> float | None:
         """Cost of all questions in US dollars; ``None`` if any price is unknown."""
         # runs of earlier versions have errors without usage
-        costs = [row["usage"]["cost"] for row in self.rows if "usage" in row]
-        return None if None in costs else float(sum(costs))
+        costs = [row.usage.cost for row in self.rows if row.usage is not None]
+        return None if None in costs else float(sum(filter(None, costs)))
 
     @property
     def cost_text(self) -> str:
@@ -143,27 +128,19 @@ class RunReport(ResultFigures):
         verdicts = []
         for item, row in zip(self.items, self.rows, strict=True):
             key = item.asked.id
-            verdicts.append(named[right[key]] if key in right else row["status"])
+            verdicts.append(named[right[key]] if key in right else row.status)
         return verdicts
+
+    @property
+    def f1_text(self) -> str:
+        """F1 of the cited seconds as it is shown."""
+        citations = self.scored.citations
+        return "–" if citations is None else citations.f1_text
 
     @property
     def summary(self) -> list[str]:
         """The run as a row of a table with :data:`COLUMNS`."""
-        return [
-            self.name,
-            self.benchmark,
-            self.method,
-            self.models,
-            self.accuracy,
-            f"{self.given} of {self.total}",
-            f"{self.mean('frames'):.1f}",
-            format_mean(self.count("seen")),
-            format_mean(self.count("rounds")),
-            f"{self.mean('calls'):.1f}",
-            f"{self.tokens:,.0f}",
-            self.cost_text,
-            f"{self.mean('seconds'):.1f}",
-        ]
+        return [show(self) for show in COLUMNS.values()]
 
     def tags(self) -> dict[str, Mapping[str, Rate]]:
         """Accuracy by every tag."""
@@ -176,8 +153,8 @@ class RunReport(ResultFigures):
         """Stated confidences, and whether the answers are right."""
         confidences, right = [], []
         for row, is_right in zip(self.scored.rows, self.scored.right, strict=True):
-            if row.get("confidence") is not None:
-                confidences.append(float(row["confidence"]))
+            if row.confidence is not None:
+                confidences.append(row.confidence)
                 right.append(is_right)
         return confidences, right
 
@@ -193,7 +170,7 @@ class RunReport(ResultFigures):
         # methods that vote state few different confidences: each is then a separate point
         binned = len(set(self.stated[0])) > 12
         for number, row in enumerate(self.scored.rows):
-            stated = row.get("confidence")
+            stated = row.confidence
             if stated is not None:
                 key = min(int(stated * BINS), BINS - 1) if binned else stated
                 groups.setdefault(key, []).append(number)
@@ -201,10 +178,34 @@ class RunReport(ResultFigures):
         for _, chosen in sorted(groups.items()):
             right = [self.scored.right[number] for number in chosen]
             videos = [self.scored.items[number].asked.video for number in chosen]
-            confidences = [self.scored.rows[number]["confidence"] for number in chosen]
+            confidences = [self.scored.rows[number].confidence or 0.0 for number in chosen]
             mean = sum(confidences) / len(confidences)
             points.append(CalibrationPoint(round(mean, 6), accuracy(right, videos)))
         return points
+
+
+COLUMNS: Mapping[str, Callable[[RunReport], str]] = {
+    "run": lambda run: run.name,
+    "benchmark": lambda run: run.benchmark,
+    "method": lambda run: run.method,
+    "models": lambda run: run.models,
+    "accuracy (95 %)": lambda run: run.accuracy,
+    "answered": lambda run: f"{run.given} of {run.total}",
+    "frames": lambda run: f"{run.mean('frames'):.1f}",
+    "seen": lambda run: format_mean(run.count("seen")),
+    "rounds": lambda run: format_mean(run.count("rounds")),
+    "calls": lambda run: f"{run.mean('calls'):.1f}",
+    "tokens": lambda run: f"{run.tokens:,.0f}",
+    "cost": lambda run: run.cost_text,
+    "s": lambda run: f"{run.mean('seconds'):.1f}",
+}
+"""The columns of tables, with what each shows of a run."""
+EXPLAINED = (
+    "Per question: frames are pictures shown to models (none of captions), seen the distinct"
+    " moments that were shown or read as captions, rounds the searches of a method that searches"
+    " again; calls, tokens and s are means too, and cost is that of the run."
+)
+"""What the columns mean."""
 
 
 def read(folder: RunFolder, benchmark: Benchmark) -> RunReport:
@@ -265,7 +266,7 @@ def _plain(report: RunReport) -> dict[str, Any]:
         "spec": report.spec,
         "accuracy": vars(report.scored.accuracy) if report.scored.items else None,
         "counts": dict(report.counts),
-        "citations": None if citations is None else asdict(citations),
+        "citations": None if citations is None else citations.plain(),
         "errors": dict(report.errors.most_common()),
         "by_tag": tags,
         "calibration": [
@@ -286,14 +287,15 @@ def answers(report: RunReport) -> list[tuple[LabelledQuestion, str | None]]:
     if have < report.total:
         problem = f"{have} of {report.total} results; a submission needs them all"
         raise RunError(f"{report.name} has {problem}")
-    return [(item, row.get("choice")) for item, row in zip(report.items, report.rows, strict=True)]
+    return [(item, row.choice) for item, row in zip(report.items, report.rows, strict=True)]
 
 
 def markdown(
     reports: Sequence[RunReport], published: Mapping[str, Sequence[Published]] | None = None
 ) -> str:
     """Accuracy and usage, details of each run, paired differences, and published figures apart."""
-    blocks = [table(COLUMNS, [[cell(text) for text in report.summary] for report in reports])]
+    rows = [[cell(text) for text in report.summary] for report in reports]
+    blocks = [table(list(COLUMNS), rows), EXPLAINED]
     for report in reports:
         if report.differences:
             lines = [f"**{cell(report.name)}** differs from the paper:"]
@@ -307,12 +309,12 @@ def markdown(
             "(95 %, bootstrap over videos; McNemar's exact p)",
         )
         blocks.append(table(head, [(cell(names), str(gap)) for names, gap in pairs]))
-    rows = []
+    known = []
     for preset, figures in (published or {}).items():
         for figure in figures:
-            rows.append([cell(text) for text in figure.row(preset)])
-    if rows:
-        blocks.append(table(("published, not measured here", "accuracy", "source"), rows))
+            known.append([cell(text) for text in figure.row(preset)])
+    if known:
+        blocks.append(table(("published, not measured here", "accuracy", "source"), known))
     return "\n\n".join(blocks)
 
 
@@ -417,7 +419,7 @@ def html_report(
     errors = [(report.name, report.calibration_error) for report in reports]
     return render(
         "report.html.j2",
-        columns=COLUMNS,
+        columns=list(COLUMNS),
         summaries=[report.summary for report in reports],
         published=[figure.row(preset) for preset in published for figure in published[preset]],
         plots=[
@@ -514,7 +516,7 @@ def _questions(report: RunReport, beside: Path) -> Iterator[dict[str, Any]]:
         }
 
 
-def _question_lines(item: LabelledQuestion, row: Mapping[str, Any]) -> list[str]:
+def _question_lines(item: LabelledQuestion, row: QuestionResult) -> list[str]:
     """The lines below a question: options, label, answer, evidence and notes."""
     question = item.asked.question
     options = zip(question.letters, question.options, strict=True)
@@ -522,11 +524,9 @@ def _question_lines(item: LabelledQuestion, row: Mapping[str, Any]) -> list[str]
     if item.label is not None:
         lines.append(f"label: {item.label}")
     lines.append(f"answer: {_answer(row)}")
-    if row.get("evidence"):
-        times = [clock(start) for start, _ in row["evidence"]]
-        lines.append("seen at " + ", ".join(times))
-    notes = row.get("notes") or {}
-    lines += [f"{count} × {label}" for label, count in notes.items()]
+    if row.evidence:
+        lines.append("seen at " + ", ".join(clock(cited.start) for cited in row.evidence))
+    lines += [f"{count} × {label}" for label, count in row.notes.items()]
     return lines
 
 
@@ -540,12 +540,11 @@ def _flat(data: Any, path: str = "") -> list[tuple[str, Any]]:
     return pairs
 
 
-def _answer(row: Mapping[str, Any]) -> str:
-    if row["status"] == "error":
-        return f"error: {row.get('error')}"
-    parts = [part for part in (row.get("choice"), row.get("text")) if part]
-    answer = ". ".join(parts) or "none"
-    return f"{answer} ({row['status']})"
+def _answer(row: QuestionResult) -> str:
+    if row.failed:
+        return f"error: {row.error}"
+    answer = ". ".join(filter(None, (row.choice, row.text))) or "none"
+    return f"{answer} ({row.status})"
 
 
 def _mark(x: float, rate: Rate, name: str, colour: int) -> Mark:

@@ -30,12 +30,11 @@ from longtake.runner.session import Session
 from longtake.tracing.events import Sink
 from longtake.tracing.jsonl import JsonlSink
 from longtake.tracing.sinks import Meter
-from longtake.types import Result, Usage
+from longtake.types import Usage
 from longtake_bench.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion, VideoSource
+from longtake_bench.results import QuestionResult
 from longtake_bench.runs import FORMAT, ResultFigures, RunFolder
 from longtake_bench.scoring import Citations, Rate, accuracy, measure_citations, sound
-
-Row: TypeAlias = dict[str, Any]
 
 # a leading dot is unsafe too: such files are hidden, and ".." is another folder
 _UNSAFE = re.compile(r"^\.|[^A-Za-z0-9_.-]")
@@ -56,19 +55,20 @@ class Solver:
     """How the run differs from the preset's paper."""
 
 
-AskAll: TypeAlias = Callable[[Solver, VideoSource, Sequence[BenchmarkQuestion]], Iterator[Row]]
+AskAll: TypeAlias = Callable[
+    [Solver, VideoSource, Sequence[BenchmarkQuestion]], Iterator[QuestionResult]
+]
 """Asks questions and gives the results in the order in which they arrive."""
 
 
-def answer_one(solver: Solver, source: VideoSource, asked: BenchmarkQuestion) -> Row:
-    """The result of one question as plain data; an error is a result too."""
+def answer_one(solver: Solver, source: VideoSource, asked: BenchmarkQuestion) -> QuestionResult:
+    """The result of one question; an error is a result too."""
     meter = Meter()
     sinks: list[Sink] = [meter]
     if solver.traces is not None:
         trace = solver.traces / f"{file_name(asked.id)}.jsonl"
         # with pictures, the traces of a whole benchmark would fill a disk
         sinks.append(JsonlSink(trace, pictures=False))
-    row: Row = {"id": asked.id, "video": asked.video}
     try:
         with solver.session.under_way(*sinks):
             footage = source.footage(asked.video)
@@ -80,33 +80,32 @@ def answer_one(solver: Solver, source: VideoSource, asked: BenchmarkQuestion) ->
         # a full disk is not the fault of this question: it ends the run
         if disk_is_full(error):
             raise
-        message = f"{type(error).__name__}: {error}"
-        usage = dataclasses.asdict(meter.total)
-        return row | {"status": "error", "error": message, "usage": usage}
-    counted: dict[str, Any] = {"seen": meter.seen, "rounds": meter.rounds, "notes": meter.notes}
+        return failed(asked, f"{type(error).__name__}: {error}", meter.total)
     if result.answer.unchecked == "model":
         # another answer might have been kept if it had been checked: asked again with the errors
-        message = "ModelError: the answer could not be checked"
-        return row | {"status": "error", "error": message, "usage": _plain(result)["usage"]}
-    # what a calibration is fitted from
-    if meter.signals:
-        counted["signals"] = meter.signals
-    if meter.stages:
-        counted["stages"] = meter.stages
-    return row | _plain(result) | counted
-
-
-def _plain(result: Result) -> dict[str, Any]:
+        return failed(asked, "ModelError: the answer could not be checked", result.usage)
     answer = result.answer
-    return {
-        "status": answer.status,
-        "choice": answer.choice,
-        "text": answer.text,
-        "confidence": answer.confidence,
-        "evidence": [[cited.segment.start, cited.segment.end] for cited in answer.evidence],
-        "context": answer.context and [answer.context.start, answer.context.end],
-        "usage": dataclasses.asdict(result.usage),
-    }
+    return QuestionResult(
+        asked.id,
+        answer.status,
+        asked.video,
+        answer.choice,
+        answer.text,
+        answer.confidence,
+        tuple(cited.segment for cited in answer.evidence),
+        answer.context,
+        result.usage,
+        seen=meter.seen,
+        rounds=meter.rounds,
+        notes=meter.notes,
+        signals=meter.signals,
+        stages=tuple(meter.stages),
+    )
+
+
+def failed(asked: BenchmarkQuestion, error: str, usage: Usage) -> QuestionResult:
+    """The result of a question that ended in an error."""
+    return QuestionResult(asked.id, "error", asked.video, usage=usage, error=error)
 
 
 @dataclass(frozen=True)
@@ -117,8 +116,8 @@ class AskInWorker:
     source: VideoSource
     workers: int
 
-    def __call__(self, asked: BenchmarkQuestion) -> Row:
-        """The row of the question."""
+    def __call__(self, asked: BenchmarkQuestion) -> QuestionResult:
+        """The result of the question."""
         token = sharing_limits.set(self.workers)
         try:
             return answer_one(self.solver, self.source, asked)
@@ -134,7 +133,7 @@ def run_all(
     workers: Workers,
     max_cost: float | None = None,
     spent: float = 0.0,
-) -> Iterator[Row]:
+) -> Iterator[QuestionResult]:
     """Results in the order in which they arrive; raises at the run's cost limit.
 
     The questions about a film are asked one after another, so that its index is built once. One
@@ -159,11 +158,9 @@ def run_all(
             if row.disk_full:
                 # no question can be answered: it is not the fault of this one
                 raise LongtakeError(f"a worker's disk is full ({row.message})")
-            usage = dataclasses.asdict(Usage())
-            failed = {"status": "error", "error": row.message, "usage": usage}
-            row = {"id": asked.id, "video": asked.video} | failed
+            row = failed(asked, row.message, Usage())
         left -= 1
-        spent += cost_of(row) - reserved
+        spent += row.cost - reserved
         yield row
     if left:
         used = f"${spent:.2f} of ${max_cost or 0:g}; {left} questions left"
@@ -172,15 +169,10 @@ def run_all(
 
 def run_here(
     solver: Solver, source: VideoSource, questions: Sequence[BenchmarkQuestion], *, workers: int
-) -> Iterator[Row]:
+) -> Iterator[QuestionResult]:
     """The results from so many processes of this machine."""
     with Processes(workers) as processes:
         yield from run_all(solver, source, questions, workers=processes)
-
-
-def cost_of(row: Mapping[str, Any]) -> float:
-    """What a question has cost, in dollars."""
-    return float(row.get("usage", {}).get("cost") or 0.0)
 
 
 def by_video(questions: Sequence[BenchmarkQuestion]) -> list[list[BenchmarkQuestion]]:
@@ -204,7 +196,7 @@ def file_name(identity: str) -> str:
     return f"{safe}-{digest[:12]}"
 
 
-Progress = Callable[[Mapping[str, Any]], None]
+Progress = Callable[[QuestionResult], None]
 """Called with each new result."""
 
 PACE = ("concurrency", "timeout", "threads", "gpu_layers")
@@ -216,7 +208,7 @@ class Scored(ResultFigures):
     """Questions with labels, their results, and whether each is right."""
 
     items: Sequence[LabelledQuestion]
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[QuestionResult]
     right: Sequence[bool]
 
     @property
@@ -310,7 +302,7 @@ def collect(
     resume: bool = False,
     retry_errors: bool = False,
     progress: Progress | None = None,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, QuestionResult]:
     """Ask every question that has no result yet; returns all results by question.
 
     Labels are not used. ``ask_all`` replaces the ``workers`` of this machine.
@@ -327,10 +319,10 @@ def collect(
         done = folder.open(specify(solver, benchmark), resume=resume) if folder else {}
         if retry_errors:
             # the new result is appended to the file, where the last one of a question counts
-            done = {key: row for key, row in done.items() if row["status"] != "error"}
+            done = {key: row for key, row in done.items() if not row.failed}
         left = [item.asked for item in benchmark.items if item.asked.id not in done]
         for row in ask_all(solver, source, left):
-            done[row["id"]] = row
+            done[row.id] = row
             # on disk first: whatever happens while progress is shown, the result is kept
             if folder:
                 folder.append(row)
@@ -339,7 +331,7 @@ def collect(
     return done
 
 
-def score(benchmark: Benchmark, results: Mapping[str, Mapping[str, Any]]) -> Scored:
+def score(benchmark: Benchmark, results: Mapping[str, QuestionResult]) -> Scored:
     """Score results with their labels, in the benchmark's order.
 
     Questions without a result or a label are left out.

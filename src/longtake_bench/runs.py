@@ -14,6 +14,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from longtake.errors import RunError
+from longtake.types import Usage
+from longtake_bench.results import QuestionResult
 
 SPEC, RESULTS = "spec.json", "results.jsonl"
 SPEC_KEYS = {"benchmark", "method", "models", "questions", "seed"}
@@ -28,7 +30,7 @@ class RunFolder:
 
     path: Path
 
-    def open(self, spec: Mapping[str, Any], *, resume: bool) -> dict[str, dict[str, Any]]:
+    def open(self, spec: Mapping[str, Any], *, resume: bool) -> dict[str, QuestionResult]:
         """Start or continue a run; returns the results that it already has, by question.
 
         A folder with a different spec is rejected, and the error names the differences.
@@ -97,28 +99,41 @@ class RunFolder:
             raise RunError(f"{self.path / SPEC}: {versions}")
         return spec
 
-    def results(self) -> dict[str, dict[str, Any]]:
-        """The last result of each question; an incomplete last line is ignored."""
-        results: dict[str, dict[str, Any]] = {}
+    def results(self) -> dict[str, QuestionResult]:
+        """The last result of each question."""
+        results = {}
+        for number, row in self.rows():
+            try:
+                result = QuestionResult.of_row(row)
+            except (ValueError, TypeError) as error:
+                raise self._not_a_result(number) from error
+            results[result.id] = result
+        return results
+
+    def rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """The lines of the file with their numbers; an incomplete last one is ignored."""
         file = self.path / RESULTS
         if not file.exists():
-            return results
+            return
         # a complete line ends with a newline, so what follows the last one is incomplete
         lines = file.read_bytes().split(b"\n")[:-1]
         for number, line in enumerate(lines, start=1):
             try:
                 row = json.loads(line)
-                # row["status"] raises if it is missing, as every reader relies on it
-                results[row["id"]] = {"status": row["status"], **row}
-            except (ValueError, TypeError, KeyError, RecursionError) as error:
-                advice = "delete the line to continue without it"
-                raise RunError(f"{file}:{number}: is not a result; {advice}") from error
-        return results
+            except (ValueError, RecursionError) as error:
+                raise self._not_a_result(number) from error
+            if not isinstance(row, dict):
+                raise self._not_a_result(number)
+            yield number, row
 
-    def append(self, row: Mapping[str, Any]) -> None:
+    def _not_a_result(self, number: int) -> RunError:
+        advice = "delete the line to continue without it"
+        return RunError(f"{self.path / RESULTS}:{number}: is not a result; {advice}")
+
+    def append(self, result: QuestionResult) -> None:
         """Add a result; it is on disk when this returns."""
         with (self.path / RESULTS).open("ab") as file:
-            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            file.write(json.dumps(result.row, ensure_ascii=False).encode() + b"\n")
             file.flush()
             # each answer may have cost money: it must survive a power failure
             os.fsync(file.fileno())
@@ -155,11 +170,12 @@ def differences(before: Any, now: Any, path: str = "") -> list[str]:
 class ResultFigures:
     """What the results of a run amount to."""
 
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[QuestionResult]
 
     def mean(self, what: str) -> float:
         """Mean of a usage figure per question, without those that ended in an error."""
-        values = [row["usage"][what] or 0.0 for row in self.rows if row["status"] != "error"]
+        usages = [row.usage or Usage() for row in self.rows if not row.failed]
+        values = [getattr(usage, what) or 0.0 for usage in usages]
         return sum(values) / len(values) if values else 0.0
 
     def count(self, what: str) -> float | None:
@@ -167,7 +183,8 @@ class ResultFigures:
 
         ``None`` for runs from before it was counted.
         """
-        values: list[float] = [row[what] for row in self.rows if what in row]
+        counts = [getattr(row, what) for row in self.rows]
+        values: list[float] = [count for count in counts if count is not None]
         return sum(values) / len(values) if values else None
 
     @property
@@ -178,12 +195,12 @@ class ResultFigures:
     @property
     def counts(self) -> Counter[str]:
         """How many questions ended in which status."""
-        return Counter(row["status"] for row in self.rows)
+        return Counter(row.status for row in self.rows)
 
     @property
     def errors(self) -> Counter[str]:
         """How many questions ended in which error."""
-        return Counter(row["error"] for row in self.rows if row["status"] == "error")
+        return Counter(row.error for row in self.rows if row.failed)
 
 
 def format_mean(value: float | None) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from longtake.algorithms import intervals
 from longtake.types import Segment
 from longtake_bench.benchmarks import NOT_TOLD, SEVERAL, LabelledQuestion
+from longtake_bench.results import QuestionResult
 
 Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
@@ -36,7 +37,9 @@ class Rate:
     count: int
 
     def __str__(self) -> str:
-        return f"{self.value:6.1%} [{self.low:.1%}, {self.high:.1%}] of {self.count}"
+        return (
+            f"{self.value:6.1%}{_interval(f'{self.low:.1%}', f'{self.high:.1%}')} of {self.count}"
+        )
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,13 @@ class Difference:
     p: float
 
     def __str__(self) -> str:
-        return f"{self.value:+.1%} [{self.low:+.1%}, {self.high:+.1%}], p = {self.p:.3g}"
+        interval = _interval(f"{self.low:+.1%}", f"{self.high:+.1%}")
+        return f"{self.value:+.1%}{interval}, p = {self.p:.3g}"
+
+
+def _interval(low: str, high: str) -> str:
+    """An interval behind its figure; nothing if it is a single point."""
+    return "" if low == high else f" [{low}, {high}]"
 
 
 def correct(item: LabelledQuestion, choice: str | None, text: str) -> bool:
@@ -71,11 +80,11 @@ def correct(item: LabelledQuestion, choice: str | None, text: str) -> bool:
     return any(truth and f" {truth} " in padded for truth in truths)
 
 
-def sound(item: LabelledQuestion, row: Mapping[str, Any]) -> bool:
+def sound(item: LabelledQuestion, result: QuestionResult) -> bool:
     """Whether a result is right: its answer, or its abstention where the film does not tell."""
     if item.label == NOT_TOLD:
-        return bool(row["status"] == "abstained")
-    return correct(item, row.get("choice"), row.get("text") or "")
+        return result.status == "abstained"
+    return correct(item, result.choice, result.text)
 
 
 def accuracy(right: Sequence[bool], videos: Sequence[str]) -> Rate:
@@ -184,114 +193,123 @@ def normalized(text: str) -> str:
 
 
 @dataclass(frozen=True)
+class CitedQuestion:
+    """A question whose evidence is known, with what its result cites."""
+
+    truth: Sequence[Segment]
+    cited: Sequence[Segment]
+    stretches: Sequence[Segment]
+    """What the result refers to."""
+    is_right: bool
+
+    @property
+    def best(self) -> Segment | None:
+        """The strongest citation."""
+        return next(iter(self.cited), None)
+
+    @property
+    def seconds(self) -> tuple[float, float, float]:
+        """Precision, recall and F1 of the cited seconds."""
+        return intervals.seconds(self.stretches, self.truth)
+
+    @property
+    def iop(self) -> float:
+        """The share of the strongest citation that is evidence."""
+        return intervals.iop(self.best, self.truth) if self.best else 0.0
+
+    def if_right(self, measure: Callable[..., float | None]) -> float | None:
+        """A measure of the citations against the evidence, where the answer is right."""
+        return measure(self.cited, self.truth) if self.is_right else None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure about citations: the mean over the questions for which it is a number."""
+
+    title: str
+    """Its name in reports."""
+    of: Callable[[CitedQuestion], float | None]
+
+
+CITATION_METRICS: Mapping[str, Metric] = {
+    "precision": Metric(
+        "precision (right answers, within 5 s)", lambda each: each.if_right(intervals.precision)
+    ),
+    "recall": Metric(
+        "recall (right answers, within 5 s)", lambda each: each.if_right(intervals.recall)
+    ),
+    "tightness": Metric(
+        "tightness (right answers, IoU)", lambda each: each.if_right(intervals.tightness)
+    ),
+    "cited_right": Metric(
+        "right with the right moment cited",
+        lambda each: each.is_right and bool(intervals.precision(each.cited[:1], each.truth)),
+    ),
+    "uncited": Metric(
+        "right answers without a citation", lambda each: not each.cited if each.is_right else None
+    ),
+    # of the strongest citation, over all questions (NExT-GQA)
+    "miou": Metric("mIoU", lambda each: intervals.iou(each.best, each.truth) if each.best else 0.0),
+    "miop": Metric("mIoP", lambda each: each.iop),
+    # an answer is grounded from this IoP on (NExT-GQA's authors)
+    "acc_gqa": Metric("Acc@GQA", lambda each: each.is_right and each.iop >= 0.5),
+    "overlapping": Metric(
+        "questions with a citation that overlaps the evidence", lambda each: each.seconds[1] > 0
+    ),
+    "seconds_precision": Metric(
+        "precision of cited seconds", lambda each: each.seconds[0] if each.stretches else None
+    ),
+    "seconds_recall": Metric("recall of cited seconds", lambda each: each.seconds[1]),
+    "seconds_f1": Metric("F1 of cited seconds", lambda each: each.seconds[2]),
+}
+"""Figures about citations, by their names in JSON; a new one appears in every report."""
+F1_ERROR = "F1 of cited seconds, standard error over videos"
+
+
+@dataclass(frozen=True)
 class Citations:
-    """Means over questions; a mean over nothing is ``None``."""
+    """The means of :data:`CITATION_METRICS`; a mean over nothing is ``None``."""
 
     questions: int
     """Questions whose evidence is known."""
-    precision: float | None
-    """Share of citations within five seconds of the evidence, where the answer is right."""
-    recall: float | None
-    """Share of the evidence with a citation within five seconds, where the answer is right."""
-    tightness: float | None
-    """Intersection over union of what is cited and what is true, where the answer is right."""
-    cited_right: float | None
-    """Share of questions with a right answer whose strongest citation is at the evidence."""
-    uncited: float | None
-    """Share of right answers that cite nothing."""
-    miou: float | None
-    """Of the strongest citation, over all questions (NExT-GQA)."""
-    miop: float | None
-    acc_gqa: float | None
-    """Share of questions with a right answer whose strongest citation has an IoP of 0.5 or more."""
-    overlapping: float | None
-    """Share of all questions with a citation that overlaps the evidence."""
-    seconds_precision: float | None
-    """Share of the cited seconds that are evidence, where something is cited."""
-    seconds_recall: float | None
-    """Share of the evidence's seconds that are cited, over all questions."""
-    seconds_f1: float | None
-    """The harmonic mean of both, over all questions."""
+    means: Mapping[str, float | None]
     seconds_f1_error: float | None
-    """Its standard error, clustered by video; ``None`` for fewer than two videos."""
+    """Standard error of F1, clustered by video; ``None`` for fewer than two videos."""
+
+    @property
+    def f1_text(self) -> str:
+        """F1 of the cited seconds as tables show it."""
+        return f"{self.means['seconds_f1']:.3f}"
+
+    def plain(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        error = {"seconds_f1_error": self.seconds_f1_error}
+        return {"questions": self.questions, **self.means, **error}
 
     def figures(self) -> dict[str, float]:
         """The means that exist, by the names that reports use."""
-        named = {
-            "precision (right answers, within 5 s)": self.precision,
-            "recall (right answers, within 5 s)": self.recall,
-            "tightness (right answers, IoU)": self.tightness,
-            "right with the right moment cited": self.cited_right,
-            "right answers without a citation": self.uncited,
-            "mIoU": self.miou,
-            "mIoP": self.miop,
-            "Acc@GQA": self.acc_gqa,
-            "questions with a citation that overlaps the evidence": self.overlapping,
-            "precision of cited seconds": self.seconds_precision,
-            "recall of cited seconds": self.seconds_recall,
-            "F1 of cited seconds": self.seconds_f1,
-            "F1 of cited seconds, standard error over videos": self.seconds_f1_error,
-        }
+        named = {metric.title: self.means[name] for name, metric in CITATION_METRICS.items()}
+        named[F1_ERROR] = self.seconds_f1_error
         return {name: value for name, value in named.items() if value is not None}
 
 
 def measure_citations(
-    items: Sequence[LabelledQuestion], rows: Sequence[Mapping[str, Any]], right: Sequence[bool]
+    items: Sequence[LabelledQuestion], results: Sequence[QuestionResult], right: Sequence[bool]
 ) -> Citations | None:
     """The citations of a run; ``None`` if the benchmark names no evidence."""
-    known = [
-        (item.evidence, cited(row), stretches(row), is_right)
-        for item, row, is_right in zip(items, rows, right, strict=True)
-        if item.evidence
-    ]
+    known, videos = [], []
+    for item, result, is_right in zip(items, results, right, strict=True):
+        if item.evidence:
+            cited = CitedQuestion(item.evidence, result.evidence, result.stretches, is_right)
+            known.append(cited)
+            videos.append(item.asked.video)
     if not known:
         return None
-    sound = [(truth, citations) for truth, citations, _, is_right in known if is_right]
-    overlaps = [(next(iter(citations), None), truth) for truth, citations, _, _ in known]
-    ious = [intervals.iou(best, truth) if best else 0.0 for best, truth in overlaps]
-    iops = [intervals.iop(best, truth) if best else 0.0 for best, truth in overlaps]
-    # Acc@GQA takes an answer as grounded from this IoP on (NExT-GQA's authors)
-    hits = [is_right and iop >= 0.5 for (*_, is_right), iop in zip(known, iops, strict=True)]
-    seconds = [(intervals.seconds(shown, truth), shown) for truth, _, shown, _ in known]
-    f1 = np.array([each[2] for each, _ in seconds])
-    videos = [item.asked.video for item in items if item.evidence]
-    return Citations(
-        len(known),
-        precision=_mean([intervals.precision(citations, truth) for truth, citations in sound]),
-        recall=_mean([intervals.recall(citations, truth) for truth, citations in sound]),
-        tightness=_mean([intervals.tightness(citations, truth) for truth, citations in sound]),
-        cited_right=_mean(
-            [
-                float(is_right and bool(intervals.precision(citations[:1], truth)))
-                for truth, citations, _, is_right in known
-            ]
-        ),
-        uncited=_mean([float(not citations) for _, citations in sound]),
-        miou=_mean(ious),
-        miop=_mean(iops),
-        acc_gqa=_mean([float(hit) for hit in hits]),
-        overlapping=_mean([float(each[1] > 0) for each, _ in seconds]),
-        seconds_precision=_mean([each[0] for each, citations in seconds if citations]),
-        seconds_recall=_mean([each[1] for each, _ in seconds]),
-        seconds_f1=float(f1.mean()),
-        seconds_f1_error=clustered_error(f1, videos),
-    )
+    means = {name: _mean(map(metric.of, known)) for name, metric in CITATION_METRICS.items()}
+    f1 = np.array([each.seconds[2] for each in known])
+    return Citations(len(known), means, clustered_error(f1, videos))
 
 
-def cited(row: Mapping[str, Any]) -> list[Segment]:
-    """What a result cites, the strongest first; results of older runs are in time order."""
-    pairs = row.get("evidence") or []
-    return [Segment(float(start), float(end)) for start, end, *_ in pairs]
-
-
-def stretches(row: Mapping[str, Any]) -> list[Segment]:
-    """What a result refers to: the stretch of talk that an account is from, or what it cites."""
-    context = row.get("context")
-    if not context:
-        return cited(row)
-    return [Segment(*map(float, context))]
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [float(value) for value in values if value is not None]
     return fmean(known) if known else None

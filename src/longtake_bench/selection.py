@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from longtake.agents.team import Member, Opinion, by_meaning
 from longtake.config import AnswerSettings, BudgetSettings
@@ -15,8 +14,8 @@ from longtake.errors import RunError
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat
 from longtake.runner.session import Session
-from longtake.types import GIVEN
 from longtake_bench.benchmarks import Benchmark, BenchmarkQuestion
+from longtake_bench.results import QuestionResult, Results
 from longtake_bench.runner import Solver, collect, file_name
 from longtake_bench.runs import RunFolder
 from longtake_bench.scoring import Difference, Rate, accuracy, paired
@@ -25,11 +24,8 @@ METHOD = "lvagent"
 ALONE = {"team_size": 1, "max_rounds": 1, "reflection": False, "reasons": False}
 """Perception and action of one agent, without what only a discussion needs."""
 
-Progress = Callable[[str, Mapping[str, Any]], None]
+Progress = Callable[[str, QuestionResult], None]
 """Called with an agent's name and each of its new results."""
-
-Results = Mapping[str, Mapping[str, Any]]
-"""The results of one agent, by question."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +36,16 @@ class Ranked:
     agrees: Sequence[bool]
     """Whether it agreed, for each question."""
     agreement: Rate
-    results: Sequence[Mapping[str, Any]]
+    results: Sequence[QuestionResult]
 
     @property
     def answered(self) -> int:
         """The number of questions it answered."""
-        return sum(row["status"] in GIVEN for row in self.results)
+        return sum(row.given for row in self.results)
 
     def mean(self, what: str) -> float:
         """Mean of a usage figure per question."""
-        values = [row["usage"][what] or 0.0 for row in self.results if "usage" in row]
+        values = [getattr(row.usage, what) or 0.0 for row in self.results if row.usage]
         return sum(values) / len(values) if values else 0.0
 
 
@@ -111,9 +107,9 @@ def rank(
     asked = [item.asked for item in benchmark.items]
     # if everything failed, everybody would agree on nothing
     rows = [row for answers in results.values() for row in answers.values()]
-    if asked and all(row["status"] == "error" for row in rows):
+    if asked and all(row.failed for row in rows):
         first = results[library[0].name][asked[0].id]
-        raise RunError(f"no agent could answer anything; the first error: {first['error']}")
+        raise RunError(f"no agent could answer anything; the first error: {first.error}")
     agreements = agreement(votes_of(asked, results, judge))
     videos = [one.video for one in asked]
     ranking = []
@@ -149,7 +145,7 @@ def votes_of(
         opinions = []
         for name, answers in results.items():
             row = answers[one.id]
-            opinions.append(Opinion(name, row.get("choice"), row.get("text") or ""))
+            opinions.append(Opinion(name, row.choice, row.text))
         if chat is not None and not one.question.options:
             opinions = by_meaning(chat, one.question, opinions)
         for opinion in opinions:

@@ -28,14 +28,13 @@ def questions(*texts, videos=("v0", "v1", "v2")):
 
 
 def without_time(row):
-    usage = {key: value for key, value in row["usage"].items() if key != "seconds"}
-    return row | {"usage": usage}
+    return replace(row, usage=replace(row.usage, seconds=0.0))
 
 
 def test_rows_are_those_of_one_process():
     asked = questions("Which?", "What?")
     solver = Solver("processes:FirstOption")
-    rows = {row["id"]: row for row in run_all(solver, Captions(), asked, workers=Inline(2))}
+    rows = {row.id: row for row in run_all(solver, Captions(), asked, workers=Inline(2))}
     for one in asked:
         expected = answer_one(solver, Captions(), one)
         assert without_time(rows[one.id]) == without_time(expected)
@@ -48,8 +47,8 @@ def test_a_death_costs_one_question(tmp_path):
     solver = Solver(solver.method, session)
     asked = questions("1", "2", "3", "4", videos=("v0",))
     rows = list(run_all(solver, Captions(), asked, workers=Inline(deaths=(3,))))
-    assert [row["id"] for row in rows] == [one.id for one in asked]
-    assert [row["status"] == "error" for row in rows] == [False, False, True, False]
+    assert [row.id for row in rows] == [one.id for one in asked]
+    assert [row.status == "error" for row in rows] == [False, False, True, False]
     assert len(log.read_text().splitlines()) == 3
 
 
@@ -58,7 +57,7 @@ def test_a_question_that_crashes_its_worker_is_one_error():
     asked = questions("Who?", "Who crashes?", "Who else?", videos=("v0",))
     with Processes(1) as workers:
         rows = list(run_all(Solver("support.working:Crashing"), Captions(), asked, workers=workers))
-    errors = {row["id"]: row["error"] for row in rows if row["status"] == "error"}
+    errors = {row.id: row.error for row in rows if row.status == "error"}
     assert len(rows) == 3
     assert list(errors) == ["v0_1"]
     assert "SIGSEGV" in errors["v0_1"]

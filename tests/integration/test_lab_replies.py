@@ -37,7 +37,7 @@ def test_no_reply_of_a_method_falls_back_to_a_neutral_value(method, run, tmp_pat
     for item in benchmark.items:
         if item.tags["type"] in KINDS:
             row = answer_one(solver, benchmark.source, item.asked)
-            assert row["status"] != "error", row
+            assert row.status != "error", row
     assert set(KINDS) <= {item.tags["type"] for item in benchmark.items}
     neutral, prompts = set(), set()
     for event in events_in(tmp_path):

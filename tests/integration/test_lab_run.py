@@ -140,21 +140,21 @@ def test_the_film_and_its_script_give_the_same_answers(films, method):
     """Slow: a film of two minutes is made and indexed."""
     drawn, encoded = lab([4], 2, 6), lab([4], 2, 6, films=films)
     here, there = (solve_all(benchmark, method, "lab/acuity=0.8") for benchmark in (drawn, encoded))
-    assert [row["choice"] for row in there.rows] == [row["choice"] for row in here.rows]
-    assert [row["text"] for row in there.rows] == [row["text"] for row in here.rows]
+    assert [row.choice for row in there.rows] == [row.choice for row in here.rows]
+    assert [row.text for row in there.rows] == [row.text for row in here.rows]
 
 
 def test_symphony_ends_whatever_replies_look_like_and_however_the_server_fails():
     benchmark = lab([4], 10, 3)
     ends = {"answered", "unsupported", "abstained", "not_credible"}
     spoilt = solve_all(benchmark, "symphony", "lab/acuity=0.8,json_faults=0.3")
-    assert {row["status"] for row in spoilt.rows} <= ends
+    assert {row.status for row in spoilt.rows} <= ends
     with serving(SimulatedService(parse("acuity=0.8"), fail_rate=0.1).app()) as url:
         failing = solve_all(benchmark, "symphony", f"{url}#lab/acuity=0.8")
-    assert {row["status"] for row in failing.rows} <= ends
+    assert {row.status for row in failing.rows} <= ends
     whole = solve_all(benchmark, "symphony", "lab/acuity=0.8")
-    assert [row["choice"] for row in failing.rows] == [
-        row["choice"] for row in whole.rows
+    assert [row.choice for row in failing.rows] == [
+        row.choice for row in whole.rows
     ]  # asked again, not given up
 
 

@@ -62,7 +62,11 @@ def test_listed_commands_run_as_they_stand(run, data, tmp_path, paper):
     # up to 5 s: a run on films for each command
     team = tmp_path / "team.toml"
     write_team(team, [Member(name=name, model="lab/acuity=1") for name in ("ann", "bob", "cid")])
-    models = ("--model", "lab/acuity=1", "--team", team)
+    # real captions, which VideoAgent reads, are not for simulated models
+    config = tmp_path / "config.toml"
+    config.write_text(f'[models.reader]\nbackend = "scripted"\nreplies = {["A"] * 50}\n')
+    model = "reader" if paper == "videoagent" else "lab/acuity=1"
+    models = ("--model", model, "--config", config, "--team", team)
     given = ("--data", data, *models, "--limit", 1, "--out", tmp_path)
     code, out, err = run("reproduce", paper, "--dry-run", "--json", *given)
     assert code == 0, err

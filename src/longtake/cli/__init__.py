@@ -115,7 +115,7 @@ class _LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, *words = args
         if name not in COMMANDS and name not in _added() and not name.startswith("-"):
-            if not _names_film(name):
+            if not names_film(name):
                 # click's error would not suggest the nearest command
                 raise unknown("command", name, self.list_commands(ctx))
             # the page shows files, not URLs
@@ -161,7 +161,7 @@ def _package(point: EntryPoint) -> str:
     return f"the package {on_one_line(name)}"
 
 
-def _names_film(word: str) -> bool:
+def names_film(word: str) -> bool:
     """Whether a word looks like a film or a folder; it may not exist."""
     # unlike pathlib's, this takes any text
     if os.path.exists(word) or "://" in word:  # noqa: PTH110
@@ -268,13 +268,7 @@ def _fail(error: BaseException, message: str, code: int) -> int:
     return code
 
 
-def _interrupted(error: BaseException | None) -> bool:
+def _interrupted(error: BaseException) -> bool:
     """Whether Ctrl-C caused the error; imports may wrap it in an ImportError."""
-    known: set[int] = set()
-    # chains of causes can be circular
-    while error is not None and id(error) not in known:
-        if isinstance(error, KeyboardInterrupt | click.Abort):
-            return True
-        known.add(id(error))
-        error = error.__cause__
-    return False
+    interrupts = (KeyboardInterrupt, click.Abort)
+    return isinstance(error, interrupts) or isinstance(error.__cause__, interrupts)

@@ -1,15 +1,11 @@
-"""Asking films and printing answers, as text or JSON; clips and players for citations."""
+"""Asking films, watching runs, and printing answers."""
 
 from __future__ import annotations
 
-import dataclasses
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -18,11 +14,10 @@ import click
 from longtake._util import on_one_line, visible
 from longtake._util.cancellation import Stop
 from longtake._util.timecode import clock
-from longtake.agents.answer import claims
 from longtake.algorithms.intervals import union
 from longtake.cli.indexing import say_languages
-from longtake.cli.output import NEW, bold, check_place, faint, on_terminal, say, with_quote, wrapped
-from longtake.errors import ConfigError, LongtakeError
+from longtake.cli.output import bold, emit_json, faint, on_terminal, say, with_quote, wrapped
+from longtake.errors import LongtakeError
 from longtake.index.film import Film
 from longtake.registry import methods
 from longtake.retrieval.citing import LOOK
@@ -39,12 +34,12 @@ from longtake.runner.rendering import (
     outcome,
     plural,
     quoted,
-    shown_stretch,
     sureness,
     times_of,
     unseen,
     with_footnotes,
 )
+from longtake.runner.results import result_data
 from longtake.runner.session import Session
 from longtake.tracing.events import (
     PASSAGES_FOUND,
@@ -59,7 +54,6 @@ from longtake.tracing.events import (
 )
 from longtake.tracing.sinks import ConsoleSink, Meter, times_in_words
 from longtake.types import GIVEN, Answer, Evidence, Question, Result, Segment, Usage
-from longtake.video.clip import cut, join, write_subtitles
 from longtake.video.pictures import encoded
 
 
@@ -68,7 +62,7 @@ def exit_code(answer: Answer) -> int:
     return 0 if answer.status in GIVEN else 3
 
 
-def show(
+def answer_lines(
     answer: Answer,
     usage: Usage,
     *,
@@ -77,37 +71,38 @@ def show(
     quiet: bool = False,
     meter: Meter | None = None,
     calibrated: bool = False,
-) -> None:
-    """Print the answer, its confidence, its citations, what was looked at, and the cost.
+) -> Iterator[str]:
+    """The answer, its confidence, its citations, what was looked at, and the cost.
 
-    ``quiet`` prints only the answer and its citations; a ``meter`` adds the usage of each model.
+    ``quiet`` leaves only the answer and its citations; a ``meter`` adds the usage of each model.
     """
-    click.echo(bold(wrapped(with_footnotes(answer) or answer_text(answer))))
+    yield bold(wrapped(with_footnotes(answer) or answer_text(answer)))
     meaning = outcome(answer, usage)
     if LOOK in meaning:
         meaning += HOW_TO_LOOK
     if meaning:
-        click.echo(wrapped(meaning, indent="  "))
+        yield wrapped(meaning, indent="  ")
     sure = sureness(answer, calibrated=calibrated)
     if sure and not quiet:
-        click.echo(f"  {sure}")
+        yield f"  {sure}"
     if answer.reason and answer.status != "abstained" and not quiet:
-        click.echo(wrapped(f"because {answer.reason}", indent="  "))
+        yield wrapped(f"because {answer.reason}", indent="  ")
     for number, cited in enumerate(answer.evidence, start=1):
-        click.echo(citation(number, cited, about=answer.text))
+        yield citation(number, cited, about=answer.text)
     if answer.context and not quiet:
-        click.echo(faint(f"  from the talk at {_span(answer.context)}"))
+        start, end = clock(answer.context.start), clock(answer.context.end)
+        yield faint(f"  from the talk at {start}–{end}")
     if answer.nearest:
-        click.echo(wrapped(lookalikes(answer), indent="  "))
+        yield wrapped(lookalikes(answer), indent="  ")
     if quiet:
         return
     if looked_at:
-        click.echo(faint(wrapped(f"looked at: {times_in_words(looked_at)}", indent="  ")))
+        yield faint(wrapped(f"looked at: {times_in_words(looked_at)}", indent="  "))
     if unseen:
-        click.echo(faint(wrapped(f"not looked at: {'; '.join(unseen)}", indent="  ")))
-    click.echo(faint(f"  {spent(usage)}"))
+        yield faint(wrapped(f"not looked at: {'; '.join(unseen)}", indent="  "))
+    yield faint(f"  {spent(usage)}")
     for model, used in (meter.by_model if meter else {}).items():
-        click.echo(faint(f"    {model}: {spent(used)}"))
+        yield faint(f"    {model}: {spent(used)}")
 
 
 HOW_TO_LOOK = " (--method videoagent --model NAME; 'longtake models pull vision' downloads one)"
@@ -121,10 +116,6 @@ def citation(number: int, cited: Evidence, where: str = "", *, about: str = "") 
     """
     start = visible(f"  [{number}] {where or times_of(cited)}  {kind_of(cited)}")
     return with_quote(start, from_words(quoted(cited), about))
-
-
-def _span(segment: Segment) -> str:
-    return f"{clock(segment.start)}–{clock(segment.end)}"
 
 
 def spent(usage: Usage) -> str:
@@ -152,40 +143,6 @@ def report_spending(meter: Meter) -> Iterator[None]:
         if meter.total.calls:
             say(f"ended after {spent(meter.total)}")
         raise
-
-
-def plain(result: Result) -> dict[str, Any]:
-    """A result for ``--json``."""
-    answer = result.answer
-    return {
-        "method": result.method,
-        "models": dict(result.models),
-        **plain_answer(answer),
-        "evidence": [plain_evidence(cited) for cited in answer.evidence],
-        "nearest": [plain_evidence(frame) for frame in answer.nearest],
-        "claims": [
-            {"text": each.text, "evidence": list(each.citations)} for each in claims(answer)
-        ],
-        "usage": dataclasses.asdict(result.usage),
-    }
-
-
-def plain_answer(answer: Answer) -> dict[str, Any]:
-    """An answer for ``--json``, without its citations."""
-    parts = ("status", "choice", "text", "reason", "confidence", "unchecked")
-    context = answer.context and [answer.context.start, answer.context.end]
-    return {**{part: getattr(answer, part) for part in parts}, "context": context}
-
-
-def plain_evidence(cited: Evidence) -> dict[str, Any]:
-    """A citation for ``--json``."""
-    return {
-        "start": cited.segment.start,
-        "end": cited.segment.end,
-        "source": cited.source,
-        "text": cited.text,
-        "score": cited.score,
-    }
 
 
 EXPLAINING = ("loading", "retry", "waiting")
@@ -304,6 +261,17 @@ class AnsweredQuestion:
     meter: Meter = field(default_factory=Meter)
 
     @property
+    def exit_code(self) -> int:
+        """That of the answer."""
+        return exit_code(self.result.answer)
+
+    def data(self) -> Mapping[str, Any]:
+        """The result with its question and film."""
+        looked_at = [round(time, 3) for time in self.meter.moments]
+        asked = {"film": self.film.path, "question": self.question.text}
+        return {**asked, **result_data(self.result), "looked_at": looked_at}
+
+    @property
     def rendered(self) -> RenderedAnswer:
         """The answer as it is printed and exported."""
         return RenderedAnswer(
@@ -316,13 +284,6 @@ class AnsweredQuestion:
             unseen(self.film, self.meter.moments),
             calibrated=CALIBRATED in self.meter.notes,
         )
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """The answer for ``--json``."""
-        path, question = str(self.film.path), self.question.text
-        looked_at = [round(time, 3) for time in self.meter.moments]
-        return {"film": path, "question": question, **plain(self.result), "looked_at": looked_at}
 
 
 def ask_film(
@@ -347,9 +308,11 @@ def ask_film(
 
 
 def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) -> None:
-    """Print an answer in one of the formats, except JSON."""
+    """Print an answer in one of the formats."""
     film, rendered = answered.film, answered.rendered
-    if kind == "md":
+    if kind == "json":
+        emit_json(answered.data())
+    elif kind == "md":
         address = quote(str(film.path))
         click.echo(as_markdown(rendered, lambda _, time: f"{address}#t={time:.2f}"))
     elif kind == "srt":
@@ -362,7 +325,7 @@ def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) ->
 
         click.echo(as_html(rendered, picture))
     else:
-        show(
+        shown = answer_lines(
             answered.result.answer,
             answered.result.usage,
             looked_at=answered.meter.moments,
@@ -371,87 +334,4 @@ def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) ->
             meter=answered.meter if options.verbose else None,
             calibrated=rendered.calibrated,
         )
-
-
-AROUND = 1.0
-"""Seconds added before and after a citation, so that a clip does not begin in mid-word."""
-PLAYERS = {"mpv": "--start={seconds:.3f}", "vlc": "--start-time={seconds:.3f}"}
-"""Players, and their option for the start time."""
-
-
-def check_clips_folder(folder: Path) -> None:
-    """Raise if the folder exists and is not empty."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder}: --clips needs a new or empty folder")
-
-
-def write_clips(film: Film, evidence: Sequence[Evidence], folder: Path) -> None:
-    """Write a numbered clip for each citation."""
-    if not evidence:
-        say("--clips: the answer cites nothing, so no clips were written")
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, cited in enumerate(evidence, start=1):
-        start = max(0.0, cited.segment.start - AROUND)
-        stretch = Segment(start, min(film.duration, cited.segment.end + AROUND))
-        made = write_clip(film, stretch, clip_path(folder, f"{number:02d}", stretch))
-        say(f"clip: {made['file']}")
-
-
-def check_clip_path(path: Path, inputs: Sequence[Path | None]) -> None:
-    """Raise if a clip cannot be written there, or would overwrite something."""
-    if path.suffix.lower() != ".mp4":
-        raise ConfigError(f"{path}: clips are MP4 files; name it {path.stem}.mp4")
-    check_place(path, NEW, inputs=inputs)
-
-
-def write_reel(film: Film, evidence: Sequence[Evidence], path: Path) -> None:
-    """Write all citations into one clip, in the order of the film."""
-    if not evidence:
-        say("--reel: the answer cites nothing, so no reel was written")
-        return
-    stretches = union(map(shown_stretch, evidence))
-    join([(film.video, stretch) for stretch in stretches], path)
-    say(f"reel: {path}")
-
-
-def write_clip(film: Film, stretch: Segment, path: Path) -> dict[str, Any]:
-    """Write a clip and its subtitles; return what was written, for ``--json``."""
-    written = cut(film.video, stretch, path)
-    srt_file = path.with_suffix(".srt")
-    spoken, _ = film.known_lines()
-    subtitles = str(srt_file) if write_subtitles(spoken, written, srt_file) else None
-    return {"file": str(path), "subtitles": subtitles, "start": written.start, "end": written.end}
-
-
-def clip_path(folder: Path, name: str, stretch: Segment) -> Path:
-    """``film_00-12-31.mp4``, with the start of the clip."""
-    return folder / f"{name}_{file_clock(stretch.start)}.mp4"
-
-
-def file_clock(seconds: float, *, millis: bool = False) -> str:
-    """``00-12-31``: not all file systems allow colons."""
-    return clock(seconds, millis=millis).replace(":", "-")
-
-
-def open_player(path: Path, evidence: Sequence[Evidence]) -> None:
-    """Start the user's player at the first citation."""
-    if not evidence:
-        say("--open: the answer cites nothing, so there is no moment to play")
-        return
-    seconds = evidence[0].segment.start
-    for name, option in PLAYERS.items():
-        program = shutil.which(name)
-        if program is not None:
-            # an absolute path cannot be mistaken for an option
-            command = [program, option.format(seconds=seconds), str(path.resolve())]
-            subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            return
-    names = " or ".join(PLAYERS)
-    say(f"--open: no player found; install {names}, or open {path} at {clock(seconds)}")
+        click.echo("\n".join(shown))

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,16 +17,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from longtake._util import visible
-from longtake.cli.answers import (
-    FORMATS,
-    AnsweredQuestion,
-    AskOptions,
-    ask_film,
+from longtake.cli import names_film
+from longtake.cli.answers import FORMATS, AnsweredQuestion, AskOptions, ask_film, show_answered
+from longtake.cli.clips import (
     check_clip_path,
     check_clips_folder,
-    exit_code,
     open_player,
-    show_answered,
     write_clips,
     write_reel,
 )
@@ -43,7 +40,7 @@ from longtake.cli.options import (
     read_question,
     verbose_option,
 )
-from longtake.cli.output import TRACE, check_place, emit_json, emit_line, faint, read_text, say
+from longtake.cli.output import TRACE, check_place, emit_line, faint, prints_json, read_text, say
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, LongtakeError, MediaError, unknown
 from longtake.index.film import Film
@@ -233,7 +230,6 @@ def ask(
     asked_as: QuestionKind | None,
     subtitles: Path | None,
     session: Session,
-    as_json: bool,
 ) -> int:
     """Ask a question about films; get answers with evidence.
 
@@ -257,9 +253,9 @@ def ask(
       longtake ask film.mp4 --questions questions.txt > answers.jsonl
     """
     names, parsed = _split(words, questions, options, asked_as)
-    if as_json and kind not in (None, "json"):
+    if prints_json() and kind not in (None, "json"):
         raise ConfigError(f"--json cannot be combined with --format {kind}")
-    kind = kind or ("json" if as_json or questions is not None else "text")
+    kind = kind or ("json" if prints_json() or questions is not None else "text")
     method = method or session.assignment.default_method
     ask_options = AskOptions(session, method, quiet, verbose, drafts=kind == "text")
     if session.assignment.offline and download:
@@ -305,7 +301,11 @@ def _split(
         return words, read_questions(questions)
     if len(words) < 2:
         raise ConfigError('missing a film or a question: longtake ask FILM "QUESTION"')
-    return words[:-1], [read_question(words[-1], options, asked_as)]
+    films = len(words) - 1
+    # without quotation marks, the words that name no films are the question
+    if " " not in words[-1]:
+        films = max(1, sum(1 for _ in takewhile(names_film, words[:-1])))
+    return words[:films], [read_question(" ".join(words[films:]), options, asked_as)]
 
 
 def _prepare(film: Film, session: Session) -> None:
@@ -334,10 +334,7 @@ def _show_one(
 ) -> int:
     film = answered.film
     # first, since cutting clips may fail
-    if kind == "json":
-        emit_json(answered.row)
-    else:
-        show_answered(answered, kind, ask_options)
+    show_answered(answered, kind, ask_options)
     answer = answered.result.answer
     if outputs.clips is not None:
         write_clips(film, answer.evidence, outputs.clips)
@@ -345,7 +342,7 @@ def _show_one(
         write_reel(film, answer.evidence, outputs.reel)
     if outputs.play:
         open_player(film.path, answer.evidence)
-    return exit_code(answer)
+    return answered.exit_code
 
 
 def ask_several(
@@ -376,9 +373,9 @@ def ask_several(
             except LongtakeError as error:
                 report(error, path, question.text)
                 continue
-            worst = max(worst, exit_code(answered.result.answer))
+            worst = max(worst, answered.exit_code)
             if kind == "json":
-                emit_line(answered.row)
+                emit_line(answered.data())
                 continue
             if kind == "text":
                 about = f": {question.text}" if len(questions) > 1 else ""

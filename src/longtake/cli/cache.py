@@ -10,7 +10,7 @@ import click
 
 from longtake._util import visible
 from longtake.cli.options import FILM, common
-from longtake.cli.output import emit_json, human_bytes
+from longtake.cli.output import Output, human_bytes
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.index.source import fingerprint
@@ -31,7 +31,7 @@ def cache() -> None:
 
 @cache.command("list")
 @common
-def list_films(settings: Settings, as_json: bool) -> None:
+def list_films(settings: Settings) -> Output:
     """List the films in the cache, most recently used first, with their sizes.
 
     \b
@@ -41,23 +41,17 @@ def list_films(settings: Settings, as_json: bool) -> None:
     store = open_store(settings)
     films = store.films()[::-1]
     total = sum(film.bytes for film in films)
-    if as_json:
-        facts = ("fingerprint", "name", "bytes", "last_used")
-        emit_json(
-            {
-                "folder": str(store.root),
-                "bytes": total,
-                "limit_bytes": store.limit_bytes,
-                "films": [{fact: getattr(film, fact) for fact in facts} for film in films],
-            }
-        )
-        return
+    facts = ("fingerprint", "name", "bytes", "last_used")
+    rows = [{fact: getattr(film, fact) for fact in facts} for film in films]
+    lines = []
     for film in films:
         used = datetime.fromtimestamp(film.last_used).strftime("%Y-%m-%d %H:%M")
         size = human_bytes(film.bytes)
-        click.echo(f"{film.fingerprint}  {size:>9}  {used}  {visible(film.name)}")
-    limit = human_bytes(store.limit_bytes)
-    click.echo(f"{plural(len(films), 'film')}, {human_bytes(total)} of {limit} in {store.root}")
+        lines.append(f"{film.fingerprint}  {size:>9}  {used}  {visible(film.name)}")
+    size = f"{human_bytes(total)} of {human_bytes(store.limit_bytes)}"
+    lines.append(f"{plural(len(films), 'film')}, {size} in {store.root}")
+    cache = {"folder": store.root, "bytes": total, "limit_bytes": store.limit_bytes}
+    return Output({**cache, "films": rows}, lines)
 
 
 @cache.command()
@@ -69,7 +63,7 @@ def list_films(settings: Settings, as_json: bool) -> None:
     help="Clear all films, the vocabulary, and the captions of benchmarks.",
 )
 @common
-def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json: bool) -> None:
+def clear(paths: tuple[Path, ...], everything: bool, settings: Settings) -> Output:
     """Delete the data derived from the given films (files or fingerprints), or from all films.
 
     \b
@@ -95,7 +89,5 @@ def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json
         for file in older:
             file.unlink()
         shutil.rmtree(captions, ignore_errors=True)
-    if as_json:
-        emit_json({"cleared": sorted(chosen), "freed_bytes": freed})
-    else:
-        click.echo(f"cleared {plural(len(chosen), 'film')}, {human_bytes(freed)} freed")
+    cleared = f"cleared {plural(len(chosen), 'film')}, {human_bytes(freed)} freed"
+    return Output({"cleared": sorted(chosen), "freed_bytes": freed}, [cleared])

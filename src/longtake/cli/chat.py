@@ -15,33 +15,26 @@ import click
 from longtake._util import visible
 from longtake._util.cancellation import Stop
 from longtake._util.timecode import clock, parse_time
-from longtake.cli.answers import (
-    AnsweredQuestion,
-    AskOptions,
-    ask_film,
-    file_clock,
-    open_player,
-    show_answered,
-)
+from longtake.cli.answers import AnsweredQuestion, AskOptions, ask_film, show_answered
+from longtake.cli.clips import file_clock, open_player
 from longtake.cli.indexing import look_through
 from longtake.cli.options import (
     PATH,
     answering_options,
     check_models,
-    common,
     film_path,
     question_method_option,
     read_question,
+    settings_options,
     verbose_option,
 )
 from longtake.cli.output import say, with_quote, wrapped
-from longtake.errors import ConfigError, LongtakeError, unknown
+from longtake.errors import ConfigError, LongtakeError, MediaError, unknown
 from longtake.index.film import Film
 from longtake.index.search import search
-from longtake.runner.conversation import carry_on, with_carried
 from longtake.runner.films import open_film
 from longtake.runner.rendering import answer_text, kind_of, quoted, times_of
-from longtake.runner.session import Session
+from longtake.runner.session import Session, carry_on, with_carried
 from longtake.types import Evidence, Segment
 from longtake.video.pictures import save_png
 
@@ -132,6 +125,8 @@ class Conversation:
         times = [parse_time(moment) for moment in rest.split(",") if moment.strip()]
         if not times:
             raise ConfigError("/frames: give a time, such as /frames 12:31")
+        if not self._film.has:
+            raise MediaError(self._film.path, "no_video", "has sound only, no pictures")
         for frame in self._film.at(times):
             name = f"{Path(self._film.name).stem}_{file_clock(frame.time, millis=True)}.png"
             file = Path(name)
@@ -202,15 +197,10 @@ def ended_by_interrupt() -> Iterator[Stop]:
 @question_method_option
 @click.option("--subtitles", type=PATH, metavar="FILE", help="SRT, VTT, ASS or JSON.")
 @verbose_option
-@common
+@settings_options
 @answering_options
 def chat(
-    path: Path,
-    method: str | None,
-    subtitles: Path | None,
-    verbose: bool,
-    session: Session,
-    as_json: bool,
+    path: Path, method: str | None, subtitles: Path | None, verbose: bool, session: Session
 ) -> None:
     """Ask a film one question after another.
 
@@ -222,8 +212,6 @@ def chat(
     Example:
       longtake chat lecture.mp4
     """
-    if as_json:
-        raise ConfigError("chat does not support --json; use 'longtake ask FILM --questions FILE'")
     film = open_film(path, session.settings, subtitles=subtitles)
     options = AskOptions(session, method or session.assignment.default_method, verbose=verbose)
     check_models(session, options.roles)

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from longtake._util.timecode import parse_time
-from longtake.cli.answers import check_clip_path, clip_path, file_clock, write_clip
+from longtake.cli.clips import check_clip_path, clip_path, file_clock, write_clip
 from longtake.cli.options import COUNT, FILE, FOLDER, common, film_path
-from longtake.cli.output import NEW, PICTURE, check_place, emit_json
+from longtake.cli.output import NEW, PICTURE, Output, check_place
 from longtake.config import Settings
 from longtake.errors import ConfigError, MediaError
 from longtake.runner.films import open_film
@@ -23,9 +23,7 @@ from longtake.video.pictures import save_png
 @click.argument("end", metavar="TO")
 @click.option("--out", type=FILE, help="An MP4 file.  [default: named by film and time]")
 @common
-def clip(
-    path: Path, start: str, end: str, out: Path | None, settings: Settings, as_json: bool
-) -> None:
+def clip(path: Path, start: str, end: str, out: Path | None, settings: Settings) -> Output:
     """Cut a clip out of a film.
 
     The clip begins and ends at exactly these times and has the film's sound. Subtitles are written
@@ -46,12 +44,8 @@ def clip(
     check_clip_path(target, (path, film.subtitle_file))
     check_place(target.with_suffix(".srt"), NEW, inputs=(path, film.subtitle_file))
     made = write_clip(film, stretch, target)
-    if as_json:
-        emit_json({"film": str(path), "clip": made})
-    else:
-        click.echo(made["file"])
-        if made["subtitles"]:
-            click.echo(made["subtitles"])
+    files = [str(file) for file in (made.file, made.subtitles) if file is not None]
+    return Output({"film": path, "clip": made}, files)
 
 
 @click.command()
@@ -73,9 +67,7 @@ def clip(
 )
 @click.option("--width", type=COUNT, metavar="PIXELS", help="Scale down to this width.")
 @common
-def frames(
-    path: Path, moments: str, out: Path, width: int | None, settings: Settings, as_json: bool
-) -> None:
+def frames(path: Path, moments: str, out: Path, width: int | None, settings: Settings) -> Output:
     """Save the frames at given times.
 
     Each frame is saved as a PNG, named by its number and time. The time in the name is when the
@@ -99,8 +91,5 @@ def frames(
         file = out / f"{number:03d}_{file_clock(frame.time, millis=True)}.png"
         check_place(file, PICTURE, inputs=(path,))
         save_png(frame.pixels, file)
-        saved.append({"asked": asked, "time": frame.time, "file": str(file)})
-        if not as_json:
-            click.echo(file)
-    if as_json:
-        emit_json({"film": str(path), "frames": saved})
+        saved.append({"asked": asked, "time": frame.time, "file": file})
+    return Output({"film": path, "frames": saved}, (str(each["file"]) for each in saved))

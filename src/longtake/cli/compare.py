@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import click
 
 from longtake._util import visible
-from longtake.cli.answers import exit_code, plain, report_spending
+from longtake.cli.answers import exit_code, report_spending
 from longtake.cli.indexing import look_through
 from longtake.cli.options import (
     answering_options,
@@ -20,11 +21,12 @@ from longtake.cli.options import (
     question_options,
     read_question,
 )
-from longtake.cli.output import confirm, emit_json, first_column, say
+from longtake.cli.output import Output, confirm, say
 from longtake.errors import ModelError
 from longtake.runner.assignment import BUILT_IN_METHOD, roles_of
 from longtake.runner.films import open_film
 from longtake.runner.rendering import answer_text
+from longtake.runner.results import result_data
 from longtake.runner.session import Session
 from longtake.tracing.sinks import Meter
 from longtake.types import QuestionKind, Result
@@ -50,8 +52,7 @@ def compare(
     asked_as: QuestionKind | None,
     subtitles: Path | None,
     session: Session,
-    as_json: bool,
-) -> int:
+) -> Output:
     """Compare several methods on one question.
 
     Without --method, these are lookup and auto, and with a model that sees also the methods of the
@@ -80,10 +81,12 @@ def compare(
     if not yes and session.hosts(roles_of(names)):
         confirm()
     look_through(film)
-    rows: list[dict[str, Any]] = []
-    lines: list[str] = []
+    rows: list[Mapping[str, Any]] = []
+    # a method named by its address can be long
+    width = max([16, *(len(name) + 1 for name in names)])
+    usage = f"{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}"
+    lines = [f"{'method':<{width}}{'answer':<32}{'conf.':>6}{usage}"]
     codes = [4]
-    width = first_column(names)
     meter = Meter()
     for name in names:
         say(f"{name} …")
@@ -93,19 +96,14 @@ def compare(
         except ModelError as error:
             # the other methods may succeed
             rows.append({"method": name, "status": "error", "error": str(error)})
-            lines.append(f"{name:<{width}}error: {error}")
+            lines.append(visible(f"{name:<{width}}error: {error}"))
             continue
-        rows.append(plain(result))
-        lines.append(f"{name:<{width}}{_line(result)}")
+        rows.append(result_data(result))
+        lines.append(visible(f"{name:<{width}}{_line(result)}"))
         codes.append(exit_code(result.answer))
-    if as_json:
-        emit_json({"film": str(path), "question": question, "results": rows})
-    else:
-        usage = f"{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}"
-        click.echo(f"{'method':<{width}}{'answer':<32}{'conf.':>6}{usage}")
-        click.echo(visible("\n".join(lines)))
+    lines += ["", "frames: pictures shown to models; calls of models; tokens read and written"]
     # one answer is enough for success
-    return min(codes)
+    return Output({"film": path, "question": question, "results": rows}, lines, min(codes))
 
 
 def compared(session: Session) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -22,14 +23,15 @@ from longtake.cli.options import (
     common,
     question_method_option,
 )
-from longtake.cli.output import Kind, check_place, emit_json, progress, read_text, say, write_text
+from longtake.cli.output import Kind, Output, check_place, progress, read_text, say, write_text
 from longtake.errors import ConfigError
 from longtake.footage.protocol import Footage
 from longtake.library import Library
-from longtake.runner.extraction import FilmTable, read_schema
+from longtake.runner.extraction import FilmTable, check_large
 from longtake.runner.extraction import extract as extract_table
 from longtake.runner.films import open_film
 from longtake.runner.session import Session
+from longtake.runner.table_schema import read_schema
 
 TABLE = Kind("a table that extract wrote", (b"film,", b'{\n  "schema"'))
 
@@ -49,13 +51,12 @@ def extract(
     out: Path | None,
     method: str | None,
     session: Session,
-    as_json: bool,
-) -> None:
+) -> Output | None:
     """Extract a table from films: every cell is a value with its citation, or null.
 
     The schema describes an object (one row per film) or a list of objects. Its properties are
     texts, numbers, booleans or choices (enum); their descriptions say what to look for, and may be
-    questions. Small models such as the built-in one only count words: name a larger one. A value
+    questions. Small models such as the built-in one cannot fill tables: name a larger one. A value
     that no moment of the film supports is null. A budget covers all cells of a film.
 
     \b
@@ -75,32 +76,36 @@ def extract(
     if bool(paths) == everywhere:
         raise ConfigError("name films, or pass --library")
     chosen = method or session.assignment.default_method
+    check_large(session, schema, chosen)
     check_models(session, ("llm",) if schema.many else registry.methods.get(chosen).roles)
     if schema.forbids_null:
         say(f"may be null although the schema forbids it: {', '.join(schema.forbids_null)}")
-    tables: list[tuple[str, FilmTable]] = []
+    tables = []
     for name, footage in _films(paths, session):
         with show_notes(), session.under_way(), progress(f"reading {name}"):
-            table = extract_table(footage, schema, session, chosen)
-        if table.unfilled and not tables:
-            names, columns = ", ".join(table.models.values()), ", ".join(table.unfilled)
-            say(f"{names} is too small for these columns, which are null: {columns}")
-        tables.append((name, table))
-    whole = {
-        "schema": schema.output,
-        "films": [{**table.plain, "film": name} for name, table in tables],
-    }
-    if out is not None and out.suffix.lower() == ".json":
-        write_text(out, json.dumps(whole, ensure_ascii=False, indent=2) + "\n")
-    elif out is not None:
-        write_text(out, as_csv(tables))
-    elif as_json:
-        emit_json(whole)
-    else:
-        _show(tables)
-    cells = sum(table.cells for _, table in tables)
-    nulls = sum(table.nulls for _, table in tables)
+            tables.append(replace(extract_table(footage, schema, session, chosen), film=name))
+    extracted = {"schema": schema.output, "films": [table.plain for table in tables]}
+    cells, nulls = sum(table.cells for table in tables), sum(table.nulls for table in tables)
     say(f"{cells} cells, {nulls} of them null because no moment supports a value")
+    if out is None:
+        return Output(extracted, _lines(tables))
+    if out.suffix.lower() == ".json":
+        write_text(out, json.dumps(extracted, ensure_ascii=False, indent=2) + "\n")
+    else:
+        write_text(out, as_csv(tables))
+    return None
+
+
+def _lines(tables: Sequence[FilmTable]) -> Iterator[str]:
+    for table in tables:
+        yield visible(table.film)
+        for row in table.rows:
+            for name, cell in row.items():
+                cited, value = cell.evidence, json.dumps(cell.value, ensure_ascii=False)
+                where = "" if cited is None else f"  [{clock(cited.segment.start)}]"
+                yield visible(f"  {name}: {value}{where}")
+            if table.schema.many:
+                yield ""
 
 
 def _films(paths: Sequence[Path], session: Session) -> Iterator[tuple[str, Footage]]:
@@ -115,31 +120,19 @@ def _films(paths: Sequence[Path], session: Session) -> Iterator[tuple[str, Foota
         yield str(film), open_film(film, session.settings)
 
 
-def as_csv(tables: Sequence[tuple[str, FilmTable]]) -> str:
+def as_csv(tables: Sequence[FilmTable]) -> str:
     """A line per row: the film, and for each column the value, its time and its quotation."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    columns = [column.name for column in tables[0][1].schema.columns]
+    columns = [column.name for column in tables[0].schema.columns]
     head = [f"{name}{part}" for name in columns for part in ("", " at", " quote")]
     writer.writerow(["film", *head])
-    for film, table in tables:
+    for table in tables:
         for row in table.rows:
             cells = []
             for name in columns:
                 cited = row[name].evidence
                 time = "" if cited is None else clock(cited.segment.start)
                 cells += [row[name].value, time, "" if cited is None else cited.text]
-            writer.writerow([film, *cells])
+            writer.writerow([table.film, *cells])
     return text.getvalue()
-
-
-def _show(tables: Sequence[tuple[str, FilmTable]]) -> None:
-    for film, table in tables:
-        click.echo(visible(film))
-        for row in table.rows:
-            for name, cell in row.items():
-                cited, value = cell.evidence, json.dumps(cell.value, ensure_ascii=False)
-                where = "" if cited is None else f"  [{clock(cited.segment.start)}]"
-                click.echo(visible(f"  {name}: {value}{where}"))
-            if table.schema.many:
-                click.echo()

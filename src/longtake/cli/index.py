@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from longtake.agents.overview import prepare
 from longtake.cli.indexing import show_notes
 from longtake.cli.jobs import check_workers, index_on, on, only_option, workers_option
 from longtake.cli.options import FILM, PATH, common
-from longtake.cli.output import emit_json, progress, say
+from longtake.cli.output import Output, progress, say
 from longtake.cluster.backends import BackendAddress
 from longtake.config import Settings
 from longtake.errors import MediaError, RunError
@@ -46,8 +46,7 @@ def index(
     where: BackendAddress | None,
     workers: int | None,
     settings: Settings,
-    as_json: bool,
-) -> int:
+) -> Output:
     """Index films, so that questions are answered quickly.
 
     Quick parts come first, and the progress of each is shown. Stop it at any time: the next run
@@ -62,18 +61,19 @@ def index(
       longtake index --on processes lectures/*.mkv
     """
     check_workers(where, workers)
-    reports: list[dict[str, Any]] = []
+    reports: list[Mapping[str, Any]] = []
     failures: list[tuple[Path, str, int]] = []
     if where is not None:
         for done in index_on(
             where, paths, settings, workers=workers, only=only, subtitles=subtitles
         ):
             if done.failure is not None:
-                failures.append((done.path, done.failure.message, done.failure.exit_code))
+                failure = done.failure
+                failures.append((done.path, failure.message, failure.exit_code))
             elif done.indexed is not None:
                 facts = asdict(done.indexed)
                 facts.pop("notes")
-                reports.append({"film": str(done.path), **facts})
+                reports.append({"film": done.path, **facts})
         if reports:
             # after all films, since those in progress must not be removed
             _evict(settings, reports[-1]["fingerprint"])
@@ -82,7 +82,7 @@ def index(
         try:
             with show_notes():
                 film = open_film(path, settings, subtitles=subtitles)
-                reports.append({"film": str(path), **_indexed(film, only)})
+                reports.append({"film": path, **_indexed(film, only)})
         except (MediaError, RunError) as error:
             # the other films may be fine
             say(f"longtake: {error}")
@@ -90,10 +90,10 @@ def index(
             continue
         # its size is known only now
         _evict(settings, film.fingerprint)
-    if as_json:
-        failed = [{"film": str(path), "error": error} for path, error, _ in failures]
-        emit_json({"films": reports, "failed": failed})
-    return failures[0][2] if failures else 0
+    failed = [{"film": path, "error": error} for path, error, _ in failures]
+    code = failures[0][2] if failures else 0
+    # progress was printed meanwhile
+    return Output({"films": reports, "failed": failed}, exit_code=code)
 
 
 def _evict(settings: Settings, keep: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from longtake._util.timecode import clock
 from longtake.algorithms.partition import Partition
 from longtake.cli.options import common, film_path
-from longtake.cli.output import emit_json, human_bytes, progress, rows
+from longtake.cli.output import Output, human_bytes, in_columns, progress
 from longtake.config import Settings
 from longtake.index.film import Film, partition
 from longtake.methods.a4vl.method import A4VL
@@ -25,7 +26,7 @@ from longtake.video.video import StreamInfo, Video
 @film_path
 @click.option("--blocks", is_flag=True, help="Also divide the film where its content changes.")
 @common
-def info(path: Path, blocks: bool, settings: Settings, as_json: bool) -> None:
+def info(path: Path, blocks: bool, settings: Settings) -> Output:
     """Show a film's length, picture, sound and subtitles.
 
     The length is that of the packets that are present, so a truncated file shows its true length.
@@ -40,30 +41,51 @@ def info(path: Path, blocks: bool, settings: Settings, as_json: bool) -> None:
       longtake info holiday.mp4 --blocks --set a4vl.events.max_blocks=8
     """
     film = open_film(path, settings)
-    divided = blocks_of(film, settings) if blocks else None
-    if as_json:
-        emit_json(_facts(film) | ({} if divided is None else {"blocks": plain_blocks(divided)}))
-        return
+    divided = block_data(blocks_of(film, settings)) if blocks else []
+    facts = _facts(film) | ({"blocks": divided} if blocks else {})
+    return Output(facts, _lines(film, divided))
+
+
+def _facts(film: Film) -> dict[str, Any]:
     video = film.video
-    rows(
+    stream = dataclasses.asdict(video.info)
+    # arbitrary text, written by whoever made the file
+    del stream["metadata"]
+    return {
+        "film": film.path,
+        "fingerprint": film.fingerprint,
+        "duration": video.duration,
+        "truncated": video.truncated,
+        "frames": len(video.table),
+        "timed": video.table.timed,
+        "keyframe_seconds": _keyframe_seconds(video),
+        **stream,
+        "subtitle_file": film.subtitle_file,
+    }
+
+
+def _lines(film: Film, blocks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    video = film.video
+    keyframes = "timestamps are unusable; frames are identified by their order"
+    if video.table.timed:
+        keyframes = f"every {_keyframe_seconds(video):.2f} s (median)"
+    yield from in_columns(
         [
-            ("file", str(path)),
+            ("file", str(film.path)),
             ("length", _length(video)),
             ("picture", _picture(video)),
-            (
-                "keyframes",
-                f"every {_keyframe_seconds(video):.2f} s (median)"
-                if video.table.timed
-                else "timestamps are unusable; frames are identified by their order",
-            ),
+            ("keyframes", keyframes),
             ("sound", _tracks(video.info.audio)),
             ("subtitles", _tracks(video.info.subtitles, film.subtitle_file)),
             ("format", f"{video.info.format}, {human_bytes(video.info.size)}"),
             ("fingerprint", film.fingerprint),
         ]
     )
-    if divided is not None:
-        show_blocks(divided)
+    for number, block in enumerate(blocks, start=1):
+        line = f"{number:>2}  {clock(block['start'])} – {clock(block['end'])}"
+        if block["heads"]:
+            line += f"  strength {block['strength']:.2f}  {', '.join(block['heads'])}"
+        yield line
 
 
 def blocks_of(film: Film, settings: Settings) -> Partition:
@@ -73,7 +95,7 @@ def blocks_of(film: Film, settings: Settings) -> Partition:
         return partition(film, rule, advance)
 
 
-def plain_blocks(divided: Partition) -> list[dict[str, Any]]:
+def block_data(divided: Partition) -> list[dict[str, Any]]:
     """Each block with the cut at its start; the first block has none."""
     blocks = []
     for block, cut in zip(divided.blocks, [None, *divided.cuts], strict=True):
@@ -83,15 +105,6 @@ def plain_blocks(divided: Partition) -> list[dict[str, Any]]:
         times = {"start": block.start, "end": block.end}
         blocks.append({**times, "strength": strength, "heads": heads})
     return blocks
-
-
-def show_blocks(divided: Partition) -> None:
-    """Print each block in a line."""
-    for number, block in enumerate(plain_blocks(divided), start=1):
-        line = f"{number:>2}  {clock(block['start'])} – {clock(block['end'])}"
-        if block["heads"]:
-            line += f"  strength {block['strength']:.2f}  {', '.join(block['heads'])}"
-        click.echo(line)
 
 
 def _length(video: Video) -> str:
@@ -114,24 +127,6 @@ def _picture(video: Video) -> str:
 def _keyframe_seconds(video: Video) -> float:
     keys = video.table.pts[video.table.keys] * video.table.tick
     return float(np.median(np.diff(keys))) if len(keys) > 1 else video.duration
-
-
-def _facts(film: Film) -> dict[str, object]:
-    video = film.video
-    stream = dataclasses.asdict(video.info)
-    # arbitrary text, written by whoever made the file
-    del stream["metadata"]
-    return {
-        "film": str(film.path),
-        "fingerprint": film.fingerprint,
-        "duration": video.duration,
-        "truncated": video.truncated,
-        "frames": len(video.table),
-        "timed": video.table.timed,
-        "keyframe_seconds": _keyframe_seconds(video),
-        **stream,
-        "subtitle_file": str(film.subtitle_file) if film.subtitle_file else None,
-    }
 
 
 def _tracks(tracks: tuple[StreamInfo, ...], file: Path | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,7 @@ import click
 
 from longtake._util import visible
 from longtake._util.timecode import clock
-from longtake.cli.answers import (
-    citation,
-    exit_code,
-    plain,
-    plain_answer,
-    plain_evidence,
-    report_spending,
-    spent,
-    watching,
-)
+from longtake.cli.answers import citation, exit_code, report_spending, spent, watching
 from longtake.cli.indexing import show_notes
 from longtake.cli.jobs import check_workers, index_on, on, only_option, workers_option
 from longtake.cli.options import (
@@ -37,13 +29,14 @@ from longtake.cli.options import (
     verbose_option,
 )
 from longtake.cli.output import (
+    Output,
     bold,
-    emit_json,
+    hit_data,
     human_bytes,
     human_seconds,
-    plain_hit,
+    in_columns,
+    prints_json,
     progress,
-    rows,
     say,
     worth_a_line,
     wrapped,
@@ -68,6 +61,7 @@ from longtake.library.collection import problems
 from longtake.library.collection import status as state_of
 from longtake.registry import methods
 from longtake.runner.rendering import answer_text, outcome, plural
+from longtake.runner.results import answer_data, evidence_data, result_data
 from longtake.runner.session import Session
 from longtake.tracing.events import Sink
 from longtake.tracing.sinks import Meter
@@ -115,14 +109,8 @@ def entry_data(entry: Entry) -> dict[str, Any]:
 @library_option
 @common
 def search(
-    text: str,
-    where: str,
-    top: int,
-    moments: int,
-    folder: Path | None,
-    settings: Settings,
-    as_json: bool,
-) -> None:
+    text: str, where: str, top: int, moments: int, folder: Path | None, settings: Settings
+) -> Output:
     """Find moments in all films by words: in speech, on-screen text, descriptions and pictures.
 
     Results are grouped by film. A star marks confident hits.
@@ -131,24 +119,21 @@ def search(
     Example:
       longtake library search "pricing change" --in meetings
     """
-    result = Library(folder, settings).search(text, where=where, films=top, moments=moments)
-    if as_json:
-        films = []
-        for hits in result.films:
-            moments_found = [plain_hit(moment) for moment in hits.moments]
-            row = {**entry_data(hits.entry), "score": hits.score, "moments": moments_found}
-            films.append(row)
-        emit_json({"text": text, "searched": result.searched, "films": films})
-        return
-    for hits in result.films:
-        click.echo(visible(f"{hits.entry.name}  ({hits.entry.path})"))
+    library = Library(folder, settings)
+    found = library.search(text, where=where, films=top, moments=moments)
+    if not found.sure:
+        say("nothing was found with confidence")
+    say(f"{plural(found.searched, 'film')} searched")
+    films, lines = [], []
+    for hits in found.films:
+        rows = [hit_data(moment) for moment in hits.moments]
+        films.append({**entry_data(hits.entry), "score": hits.score, "moments": rows})
+        lines.append(visible(f"{hits.entry.name}  ({hits.entry.path})"))
         for moment in hits.moments:
             star, sources = "*" if moment.sure else " ", ", ".join(moment.sources)
             line = f"  {star} [{clock(moment.time)}]  {sources}  {moment.words}"
-            click.echo(visible(line.rstrip()))
-    if not result.sure:
-        say("nothing was found with confidence")
-    say(f"{plural(result.searched, 'film')} searched")
+            lines.append(visible(line.rstrip()))
+    return Output({"text": text, "searched": found.searched, "films": films}, lines)
 
 
 @click.command()
@@ -180,8 +165,7 @@ def ask(
     asked_as: QuestionKind | None,
     subtitles: Path | None,
     session: Session,
-    as_json: bool,
-) -> int:
+) -> Output:
     """Ask all films a question; get an answer that cites films and times.
 
     A search and a model that reads its results choose likely films. The method then asks them in
@@ -204,38 +188,39 @@ def ask(
     chosen = Library(folder, session.settings)
     with (
         report_spending(meter),
-        watching(quiet=quiet, verbose=verbose, drafts=not as_json) as shown,
+        watching(quiet=quiet, verbose=verbose, drafts=not prints_json()) as shown,
     ):
         sinks: list[Sink] = [meter, *shown]
         result = ask_library(chosen, session, parsed, method, where=where, tries=tries, sinks=sinks)
+    data = {"question": question, **_answer_data(result)}
+    return Output(data, _answer_lines(result), exit_code(result.answer))
+
+
+def _answer_lines(result: LibraryAnswer) -> Iterator[str]:
     answer = result.answer
-    if as_json:
-        emit_json({"question": question, **_answer_data(result)})
-        return exit_code(answer)
-    click.echo(bold(wrapped(answer_text(answer, none="(in no film)"))))
+    yield bold(wrapped(answer_text(answer, none="(in no film)")))
     if answer.status != "abstained" and (meaning := outcome(answer, result.usage)):
-        click.echo(f"  {meaning}")
+        yield f"  {meaning}"
     if answer.reason:
-        click.echo(wrapped(answer.reason, indent="  "))
+        yield wrapped(answer.reason, indent="  ")
     for number, cited in enumerate(result.cited, start=1):
-        click.echo(citation(number, cited.evidence, str(cited)))
+        yield citation(number, cited.evidence, str(cited))
     searched = f"{plural(result.searched, 'film')} searched, {len(result.films)} looked at"
     candidates = plural(result.candidates, "candidate")
-    click.echo(f"  {searched}, {candidates}; {spent(result.usage)}")
-    return exit_code(answer)
+    yield f"  {searched}, {candidates}; {spent(result.usage)}"
 
 
 def _answer_data(result: LibraryAnswer) -> dict[str, Any]:
     return {
-        **plain_answer(result.answer),
+        **answer_data(result.answer),
         "every": result.every,
         "searched": result.searched,
         "candidates": result.candidates,
         "evidence": [
-            {**_named(cited.film), **plain_evidence(cited.evidence)} for cited in result.cited
+            {**_named(cited.film), **evidence_data(cited.evidence)} for cited in result.cited
         ],
-        "films": [{**_named(each.film), **plain(each.result)} for each in result.films],
-        "usage": asdict(result.usage),
+        "films": [{**_named(each.film), **result_data(each.result)} for each in result.films],
+        "usage": result.usage,
     }
 
 
@@ -273,8 +258,7 @@ def add(
     workers: int | None,
     folder: Path | None,
     settings: Settings,
-    as_json: bool,
-) -> int:
+) -> Output | None:
     """Add films, and all films below folders.
 
     Films are recognised by their content: a file that was moved or renamed keeps its index, and a
@@ -310,18 +294,17 @@ def add(
         if watching:
             say("watching; press Ctrl-C to stop")
             watch(paths, run, on_round=_summed)
-            return 0
+            return None
         report = run()
-    if as_json:
-        states = [
-            {"path": str(each.path), "state": each.state, "fingerprint": each.entry.fingerprint}
-            for each in report.surveyed
-        ]
-        failed = [{"path": str(path), "error": error} for path, error in report.failed]
-        emit_json({"films": states, "failed": failed, "indexed": sorted(set(report.indexed))})
-    else:
-        _summed(report)
-    return 2 if report.failed else 0
+    _summed(report)
+    states = [
+        {"path": each.path, "state": each.state, "fingerprint": each.entry.fingerprint}
+        for each in report.surveyed
+    ]
+    failed = [{"path": path, "error": error} for path, error in report.failed]
+    data = {"films": states, "failed": failed, "indexed": sorted(set(report.indexed))}
+    # messages have said it already
+    return Output(data, exit_code=2 if failed else 0)
 
 
 def _surveyed(outcome: SurveyedFile | MediaError) -> None:
@@ -358,7 +341,7 @@ def _summed(report: AddReport) -> None:
 @where_option
 @library_option
 @common
-def list_command(where: str, folder: Path | None, settings: Settings, as_json: bool) -> None:
+def list_command(where: str, folder: Path | None, settings: Settings) -> Output:
     """List the films with their dates, durations and tags.
 
     \b
@@ -366,21 +349,20 @@ def list_command(where: str, folder: Path | None, settings: Settings, as_json: b
       longtake library list --in lectures
     """
     entries = Library(folder, settings).entries(where)
-    if as_json:
-        emit_json({"films": [entry_data(entry) for entry in entries]})
-        return
+    say(plural(len(entries), "film"))
+    lines = []
     for entry in entries:
         gone = "  (gone)" if entry.missing else ""
         tags = f"  {' '.join('#' + tag for tag in entry.tags)}" if entry.tags else ""
         line = f"{entry.fingerprint[:8]}  {clock(entry.duration)}  {entry.date:<10}  {entry.name}"
-        click.echo(visible(f"{line}{tags}{gone}"))
-    say(plural(len(entries), "film"))
+        lines.append(visible(f"{line}{tags}{gone}"))
+    return Output({"films": [entry_data(entry) for entry in entries]}, lines)
 
 
 @library.command()
 @library_option
 @common
-def status(folder: Path | None, settings: Settings, as_json: bool) -> None:
+def status(folder: Path | None, settings: Settings) -> Output:
     """Show the number of films, the size of the index, and what is incomplete.
 
     \b
@@ -389,26 +371,22 @@ def status(folder: Path | None, settings: Settings, as_json: bool) -> None:
     """
     chosen = Library(folder, settings)
     state = state_of(chosen)
-    if as_json:
-        emit_json({"folder": str(chosen.folder), **asdict(state)})
-        return
-    rows(
-        [
-            ("folder", str(chosen.folder)),
-            ("films", f"{state.films}, {human_seconds(state.seconds)}"),
-            ("index", f"{state.segments:,} segments, {human_bytes(state.bytes)}"),
-            ("incomplete", str(state.incomplete)),
-            ("missing", str(state.missing)),
-            ("failed", str(state.failed)),
-        ]
-    )
+    rows = [
+        ("folder", str(chosen.folder)),
+        ("films", f"{state.films}, {human_seconds(state.seconds)}"),
+        ("index", f"{state.segments:,} segments, {human_bytes(state.bytes)}"),
+        ("incomplete", str(state.incomplete)),
+        ("missing", str(state.missing)),
+        ("failed", str(state.failed)),
+    ]
+    return Output({"folder": chosen.folder, **asdict(state)}, in_columns(rows))
 
 
 @library.command()
 @click.argument("names", nargs=-1, required=True, metavar="FILM...")
 @library_option
 @common
-def remove(names: tuple[str, ...], folder: Path | None, settings: Settings, as_json: bool) -> None:
+def remove(names: tuple[str, ...], folder: Path | None, settings: Settings) -> Output:
     """Remove films from the library, by path, name or fingerprint.
 
     Their files stay, and so do the data derived from them, which 'longtake cache clear' deletes.
@@ -425,17 +403,15 @@ def remove(names: tuple[str, ...], folder: Path | None, settings: Settings, as_j
             raise ConfigError(f"{name}: no such film in the library; see 'longtake library list'")
         gone |= {entry.fingerprint: entry for entry in matching}
     chosen.remove(list(gone))
-    if as_json:
-        emit_json({"removed": [entry_data(entry) for entry in gone.values()]})
-    else:
-        click.echo(f"removed {plural(len(gone), 'film')}")
+    removed = [entry_data(entry) for entry in gone.values()]
+    return Output({"removed": removed}, [f"removed {plural(len(gone), 'film')}"])
 
 
 @library.command()
 @click.option("--rebuild", "again", is_flag=True, help="Repair the library.")
 @library_option
 @common
-def doctor(again: bool, folder: Path | None, settings: Settings, as_json: bool) -> int:
+def doctor(again: bool, folder: Path | None, settings: Settings) -> Output:
     """Check the library; --rebuild repairs it.
 
     --rebuild creates the index anew from the data derived from the films, and also the catalogue if
@@ -452,13 +428,9 @@ def doctor(again: bool, folder: Path | None, settings: Settings, as_json: bool) 
         for message in lost:
             say(f"lost: {message}")
     listed = problems(chosen)
-    if as_json:
-        emit_json({"problems": [asdict(problem) for problem in listed]})
-    else:
-        for problem in listed:
-            click.echo(visible(f"{problem.what}\n  → {problem.remedy}"))
-        say(plural(len(listed), "problem") if listed else "nothing is wrong")
-    return 2 if listed else 0
+    say(plural(len(listed), "problem") if listed else "nothing is wrong")
+    lines = [visible(f"{problem.what}\n  → {problem.remedy}") for problem in listed]
+    return Output({"problems": listed}, lines, exit_code=2 if listed else 0)
 
 
 library.add_command(search)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import click
 
 from longtake import config
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, progress, say
-from longtake.cli.probes import download_size, probed_chat, progress_bars, pull_weights, show_report
+from longtake.cli.output import Output, prints_json, progress, say
+from longtake.cli.probes import (
+    download_size,
+    probed_chat,
+    progress_bars,
+    pull_weights,
+    report_lines,
+)
 from longtake.config import Settings
 from longtake.config.entries import PRESETS, LocalEntry, Preset, check_name
 from longtake.errors import ConfigError, LongtakeError, ModelError, unknown
@@ -42,7 +48,7 @@ def models() -> None:
 
 @models.command("list")
 @common
-def list_models(settings: Settings, as_json: bool) -> None:
+def list_models(settings: Settings) -> Output:
     """List the models that --model accepts, usable ones first.
 
     Names that end in … stand for all models of a vendor or server: 'gpt-…' is any model of OpenAI,
@@ -55,27 +61,40 @@ def list_models(settings: Settings, as_json: bool) -> None:
     catalogue = ModelCatalog(settings)
     rows = [_row(catalogue, name) for name in catalogue.names()]
     rows += [_preset_row(preset) for preset in PRESETS]
-    if as_json:
-        emit_json({"models": rows})
-        return
-    for heading, usable in (("can be used now", True), ("need something first", False)):
-        listed = [row for row in rows if row["usable"] is usable]
-        if listed:
-            click.echo(f"{heading}:")
-        name_width, where_width = (max(len(row[key]) for row in rows) for key in ("name", "where"))
-        for row in listed:
-            line = f"  {row['name']:{name_width}}  {row['where']:{where_width}}  {row['state']}"
-            click.echo(line.rstrip())
-    click.echo("any compatible server:\n  http://HOST/v1#MODEL")
     chosen = ", ".join(ModelAssignment().by_default(settings).models)
     say(f"used without --model: {chosen or 'the built-in models'}")
+    return Output({"models": rows}, _lines(rows))
+
+
+def _lines(models: Sequence[ListedModel]) -> Iterator[str]:
+    name_width = max(len(model.name) for model in models)
+    where_width = max(len(model.where) for model in models)
+    for heading, usable in (("can be used now", True), ("need something first", False)):
+        listed = [model for model in models if model.usable is usable]
+        if listed:
+            yield f"{heading}:"
+        for model in listed:
+            line = f"  {model.name:{name_width}}  {model.where:{where_width}}  {model.state}"
+            yield line.rstrip()
+    yield "any compatible server:\n  http://HOST/v1#MODEL"
+
+
+@dataclass(frozen=True)
+class ListedModel:
+    """A model, or all models of a vendor or server, and whether it can be used now."""
+
+    name: str
+    backend: str
+    where: str
+    state: str
+    usable: bool
 
 
 @models.command()
 @click.argument("name")
 @click.option("--offline", is_flag=True, help="Refuse a model that is not on this machine.")
 @common
-def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
+def probe(name: str, offline: bool, settings: Settings) -> None:
     """Ask a model a few short questions and report what it can do.
 
     The kind of request that works best is remembered.
@@ -91,10 +110,7 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
         click.echo(f"asking {host}", err=True)
     with progress(f"asking {name}"):
         report = ask(chat)
-    if as_json:
-        emit_json(dataclasses.asdict(report))
-    else:
-        show_report(report)
+    Output(report, report_lines(report)).show(as_json=prints_json())
     # after the report, for the exit code
     if not report.reachable:
         raise ModelError(name, "unavailable", report.problem.removeprefix(f"{name}: "))
@@ -112,13 +128,8 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
 )
 @common
 def pull(
-    name: str,
-    file: str | None,
-    mmproj: str | None,
-    source: Path | None,
-    settings: Settings,
-    as_json: bool,
-) -> None:
+    name: str, file: str | None, mmproj: str | None, source: Path | None, settings: Settings
+) -> Output:
     """Download a model: 'vision', 'text', a name of 'models list', an encoder, a reranker, Whisper.
 
     With a language model comes 'reranker' (34 MB), which decides whether lines answer a question.
@@ -146,10 +157,7 @@ def pull(
         raise ConfigError(f"--model and --mmproj go with {HUB}OWNER/REPO")
     else:
         path = _pull_named(recommended(name) if name in RECOMMENDED else name, settings, source)
-    if as_json:
-        emit_json({"model": name, "file": str(path)})
-    else:
-        click.echo(str(path))
+    return Output({"model": name, "file": path}, [str(path)])
 
 
 HUB = "hub:"
@@ -189,17 +197,12 @@ def _pull(card: EncoderCard | HubFiles, settings: Settings, source: Path | None)
         )
 
 
-def _row(catalogue: ModelCatalog, name: str) -> dict[str, Any]:
+def _row(catalogue: ModelCatalog, name: str) -> ListedModel:
     backend, opening = catalogue.backend(name), catalogue.opening(name)
     where = ", ".join(backend.needs(opening)) or catalogue.host(name) or "this machine"
     missing = _missing(catalogue, name)
-    return {
-        "name": name,
-        "backend": backend.name,
-        "where": where,
-        "state": missing or backend.state(opening),
-        "usable": not missing,
-    }
+    state = missing or backend.state(opening)
+    return ListedModel(name, backend.name, where, state, usable=not missing)
 
 
 def _missing(catalogue: ModelCatalog, name: str) -> str:
@@ -219,7 +222,7 @@ def _missing(catalogue: ModelCatalog, name: str) -> str:
     return ""
 
 
-def _preset_row(preset: Preset) -> dict[str, Any]:
+def _preset_row(preset: Preset) -> ListedModel:
     """A row for all models of a vendor or server; listing them would require a request."""
     if preset.is_server:
         usable = is_listening(preset.port)
@@ -229,10 +232,4 @@ def _preset_row(preset: Preset) -> dict[str, Any]:
         usable = bool(os.environ.get(preset.key_env))
         where = urlsplit(preset.base_url).hostname or ""
         state = f"key from ${preset.key_env}" if usable else f"set ${preset.key_env}"
-    return {
-        "name": preset.pattern,
-        "backend": "openai",
-        "where": where,
-        "state": state,
-        "usable": usable,
-    }
+    return ListedModel(preset.pattern, "openai", where, state, usable)

@@ -13,7 +13,7 @@ import click
 
 from longtake import config, registry
 from longtake._util.timecode import parse_range
-from longtake.cli.output import say
+from longtake.cli.output import Output, say
 from longtake.config.entries import BUILTIN_MODELS, PRESETS
 from longtake.errors import ConfigError, MediaError, check_limit
 from longtake.runner.assignment import (
@@ -55,9 +55,6 @@ FILM = _Path(path_type=Path)
 
 film_path = click.argument("path", type=FILM, metavar="FILM")
 
-as_json = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
-)
 # hidden, since longtake --help lists it once for all commands
 debug = click.option("--debug", is_flag=True, expose_value=False, hidden=True)
 quiet_option = click.option(
@@ -66,33 +63,23 @@ quiet_option = click.option(
 verbose_option = click.option(
     "--verbose", "-v", is_flag=True, help="Show every step of the method."
 )
-retry_errors = click.option("--retry-errors", is_flag=True, help="Retry questions that failed.")
-ablation_option = click.option(
-    "--ablation", metavar="NAME", help="A row of the paper's tables, by name; 'help' lists them."
-)
-allow_differences = click.option(
-    "--allow-differences", is_flag=True, help="Run with other encoders than the paper's."
-)
 
 
-def number(
-    *names: str,
-    default: float,
-    kind: click.ParamType[Any] = COUNT,
-    help: str | None = None,  # noqa: A002
-    hidden: bool = False,
-) -> Callable[[F], F]:
-    """An option that takes a number."""
-    return click.option(*names, type=kind, default=default, help=help, hidden=hidden)
+def json_option(command: F) -> F:
+    """Add ``--json``, and print the :class:`Output` that the command returns."""
+
+    @functools.wraps(command)
+    def printed(*args: Any, as_json: bool, **rest: Any) -> Any:
+        result = command(*args, **rest)
+        return result.show(as_json=as_json) if isinstance(result, Output) else result
+
+    help_text = "Print one JSON object instead of text."
+    option = click.option("--json", "as_json", is_flag=True, help=help_text)
+    return option(printed)  # type: ignore[return-value]
 
 
-def workers(default: int) -> Callable[[F], F]:
-    """``--workers``."""
-    return click.option("--workers", type=COUNT, default=default, help="Number of processes.")
-
-
-def common(command: F) -> F:
-    """Add ``--json`` and options for settings; the command gets ``settings`` and ``as_json``."""
+def settings_options(command: F) -> F:
+    """Add ``--set`` and ``--config``; the command gets ``settings``."""
 
     @functools.wraps(command)
     def with_settings(
@@ -108,13 +95,20 @@ def common(command: F) -> F:
         )
         return command(*args, settings=settings, **rest)
 
-    return add_options(with_settings, _COMMON_OPTIONS)  # type: ignore[return-value]
+    return add_options(with_settings, _SETTINGS_OPTIONS)  # type: ignore[return-value]
+
+
+def common(command: F) -> F:
+    """Add ``--json`` and the options for settings.
+
+    The command gets ``settings`` and returns an :class:`Output`, which is printed.
+    """
+    return json_option(settings_options(command))
 
 
 WORKING = "longtake.toml"
 """A file that earlier versions read from the working folder."""
-_COMMON_OPTIONS = [
-    as_json,
+_SETTINGS_OPTIONS = [
     click.option("--config", "config_file", type=PATH, hidden=True),
     click.option(
         "--set",
@@ -133,31 +127,6 @@ def add_options(command: F, options: Sequence[Callable[[F], F]]) -> F:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-def benchmark_files(help: str) -> Callable[[F], F]:  # noqa: A002
-    """``--data``."""
-    return click.option("--data", type=PATH, metavar="DIR", help=help)
-
-
-def _read_parts(_context: Any, _option: Any, assignments: tuple[str, ...]) -> dict[str, str]:
-    parts = {}
-    for text in assignments:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise ConfigError(f"--of {text}: write KEY=VALUE")
-        parts[key] = value
-    return parts
-
-
-benchmark_parts = click.option(
-    "--of",
-    "parts",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=_read_parts,
-    help="A part of the benchmark; see 'longtake eval --list'.",
-)
 
 
 within_option = click.option(

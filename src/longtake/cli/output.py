@@ -1,4 +1,4 @@
-"""How commands print: JSON, tables, messages, progress bars and rough figures."""
+"""How commands print: results as text or JSON, messages, progress bars and rough figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +29,32 @@ SCHEMA = 1
 """Version of the ``--json`` output."""
 
 
-def emit_json(data: Mapping[str, Any], *, indent: int | None = 2) -> None:
+@dataclass(frozen=True)
+class Output:
+    """What a command prints: an object with ``--json``, or else lines of text."""
+
+    data: Any
+    """A dataclass or a mapping; its names are part of the interface."""
+    text: Iterable[str] = ()
+    exit_code: int = 0
+
+    def show(self, *, as_json: bool) -> int:
+        """Print it, and return the exit code."""
+        if as_json:
+            emit_json(self.data)
+        for line in () if as_json else self.text:
+            click.echo(line)
+        return self.exit_code
+
+
+def prints_json() -> bool:
+    """Whether the command that is running was called with ``--json``."""
+    return bool(click.get_current_context().params["as_json"])
+
+
+def emit_json(data: Any, *, indent: int | None = 2) -> None:
     """Print one JSON object, always in UTF-8."""
-    valid = _valid({"schema": SCHEMA, **data})
-    text = json.dumps(valid, ensure_ascii=False, indent=indent, allow_nan=False)
+    text = json.dumps({"schema": SCHEMA, **_valid(data)}, ensure_ascii=False, indent=indent)
     click.echo(_escaped(text).encode())
 
 
@@ -55,8 +77,13 @@ def _escaped(text: str) -> str:
 def _valid(value: Any) -> Any:
     """Replace values that JSON cannot hold.
 
-    Infinity and NaN become null; bytes of a file name that are not valid UTF-8 become U+FFFD.
+    Infinity and NaN become null; bytes of a file name that are not valid UTF-8 become U+FFFD;
+    dataclasses become objects.
     """
+    if is_dataclass(value):
+        value = _fields(value)
+    if isinstance(value, Path):
+        value = str(value)
     if isinstance(value, Mapping):
         return {_valid(key): _valid(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -68,17 +95,22 @@ def _valid(value: Any) -> Any:
     return value
 
 
-def plain_hit(hit: SearchHit | FoundMoment) -> dict[str, Any]:
-    """A search hit for ``--json``."""
+def _fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def hit_data(hit: SearchHit | FoundMoment) -> dict[str, Any]:
+    """A moment that a search found, for ``--json``."""
     facts = {name: getattr(hit, name) for name in ("time", "score", "sure", "sources", "text")}
     return {**facts, "start": hit.segment.start, "end": hit.segment.end}
 
 
-def rows(pairs: Sequence[tuple[str, str]]) -> None:
-    """Print names and values in two columns."""
+def in_columns(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Names and values in two columns."""
     width = max((len(name) for name, _ in pairs), default=0)
     for name, value in pairs:
-        click.echo(f"{name:<{width}}  {visible(value)}")
+        yield f"{name:<{width}}  {visible(value)}"
 
 
 def say(text: str) -> None:
@@ -210,11 +242,6 @@ def in_one_line(text: str, *, taken: int = 0) -> str:
 def with_quote(start: str, text: str) -> str:
     """The start of a line, followed by a quotation shortened to the rest of the line."""
     return f"{start}  “{in_one_line(text, taken=len(start) + 4)}”" if text else start
-
-
-def first_column(names: Sequence[str]) -> int:
-    """Width of a column of methods; a method named by its address can be long."""
-    return max([16, *(len(name) + 1 for name in names)])
 
 
 def read_text(path: Path) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import click
-
 from longtake.cli.output import on_terminal
 from longtake.config import Settings
 from longtake.llm.catalog import WEIGHTS, ModelCatalog
@@ -23,22 +21,24 @@ def probed_chat(catalogue: ModelCatalog, name: str) -> Chat:
     return catalogue.bare(needed[0] if needed else name)
 
 
-def show_report(report: ProbeReport) -> None:
-    """Print what a probe found."""
-    words = {True: "yes", False: "no", None: "unknown"}
-    click.echo(f"{report.model}: {'reachable' if report.reachable else 'not reachable'}")
+def report_lines(report: ProbeReport) -> Iterator[str]:
+    """What a probe found, a line per property."""
+    yield f"{report.model}: {'reachable' if report.reachable else 'not reachable'}"
     if not report.reachable:
         return
-    found = {"JSON schema": f"{words[report.json_schema]}  {report.reply!r}"}
-    found["log-probs"] = "yes, one token" if report.letters else words[report.letters]
+    words = {True: "yes", False: "no", None: "unknown"}
     dropped = ": pictures are accepted and left out" if report.drops_pictures else ""
-    found["vision"] = f"{words[report.vision]}{dropped}"
-    found["context"] = str(report.context or "unknown")
-    found["latency"] = f"{report.seconds} s for a short reply"
+    found = {
+        "JSON schema": f"{words[report.json_schema]}  {report.reply!r}",
+        "log-probs": "yes, one token" if report.letters else words[report.letters],
+        "vision": f"{words[report.vision]}{dropped}",
+        "context": str(report.context or "unknown"),
+        "latency": f"{report.seconds} s for a short reply",
+    }
     if report.reading and report.writing:
         found["speed"] = f"reads {report.reading:g}, writes {report.writing:g} tokens/s"
     for name, value in found.items():
-        click.echo(f"  {name:<13}{value}")
+        yield f"  {name:<13}{value}"
 
 
 def pull_weights(name: str, settings: Settings, source: Path | None = None) -> Path:

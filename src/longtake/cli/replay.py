@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ import click
 
 from longtake import prompts
 from longtake.agents.run import Agent, Run, settle
-from longtake.cli.answers import exit_code, plain, show
+from longtake.cli.answers import answer_lines, exit_code
 from longtake.cli.options import FILM, PATH, common
-from longtake.cli.output import emit_json, say
+from longtake.cli.output import Output, say
 from longtake.config import BudgetSettings, Settings
 from longtake.errors import BudgetSpent, ConfigError, ModelError, RunError, unknown
 from longtake.index.film import Film
@@ -25,6 +26,7 @@ from longtake.methods.base import FULL
 from longtake.prompts import prompts_digest
 from longtake.registry import methods
 from longtake.runner.films import open_film
+from longtake.runner.results import result_data
 from longtake.runner.session import Session, solve, with_option_text
 from longtake.tracing import trace as traces
 from longtake.tracing.events import Answered, ChatCalled, Failed, RunStarted, Stream
@@ -57,13 +59,8 @@ TEAM_MEMBER = "team."
 )
 @common
 def replay(
-    trace: Path,
-    rerun: Path | None,
-    subtitles: Path | None,
-    method: str | None,
-    settings: Settings,
-    as_json: bool,
-) -> int:
+    trace: Path, rerun: Path | None, subtitles: Path | None, method: str | None, settings: Settings
+) -> Output:
     """Show a recorded run offline, or repeat it with its recorded replies.
 
     The trace contains the method's fields, the prompts and the budget of the run.
@@ -84,7 +81,7 @@ def replay(
         for event in recorded.events:
             console.handle(event)
         ended = _answered(trace, recorded)
-        return _end(Result(ended.answer, ended.usage, started.method, started.models), as_json)
+        return _output(Result(ended.answer, ended.usage, started.method, started.models))
     if started.method not in methods and started.method != method:
         # a trace may come from a stranger, and importing a module runs its code
         raise ConfigError(
@@ -100,16 +97,13 @@ def replay(
     parts = ("choice", "text", "reason", "evidence")
     same = all(getattr(before, part) == getattr(result.answer, part) for part in parts)
     say("the same answer and evidence as recorded" if same else "NOT the recorded answer")
-    code = _end(result, as_json, as_recorded=same)
-    return code if same else 1
+    output = _output(result, as_recorded=same)
+    return output if same else replace(output, exit_code=1)
 
 
-def _end(result: Result, as_json: bool, **more: bool) -> int:
-    if as_json:
-        emit_json({**plain(result), **more})
-    else:
-        show(result.answer, result.usage)
-    return exit_code(result.answer)
+def _output(result: Result, **more: bool) -> Output:
+    lines = answer_lines(result.answer, result.usage)
+    return Output({**result_data(result), **more}, lines, exit_code(result.answer))
 
 
 def _started(path: Path, recorded: Trace) -> RunStarted:

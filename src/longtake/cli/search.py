@@ -15,7 +15,7 @@ from longtake._util.timecode import clock
 from longtake.algorithms.speakers import speakers
 from longtake.cli.indexing import LONG, say_languages, show_notes
 from longtake.cli.options import COUNT, FILM, common, within_option
-from longtake.cli.output import emit_json, plain_hit, progress, say
+from longtake.cli.output import Output, hit_data, prints_json, progress, say
 from longtake.config import Settings
 from longtake.index.film import Film
 from longtake.index.search import SearchHit, SearchResult, check_text, is_apart, stretch_of
@@ -59,8 +59,7 @@ def search(
     by: str,
     unsure: bool,
     settings: Settings,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Find moments by words: in speech, pictures and on-screen text.
 
     The first search of a film reads its subtitles or recognises its speech, and indexes its
@@ -75,27 +74,24 @@ def search(
       longtake search lecture.mp4 "gradient descent" --within 00:10:00-00:40:00
     """
     check_text(text)
-    reports = []
+    films = []
     for path in paths:
         film = open_film(path, settings)
         with show_notes():
             # rejects a part outside the film before the film is indexed
             part = stretch_of(film, within)
-            if len(paths) > 1 and not as_json:
+            if len(paths) > 1 and not prints_json():
                 click.echo(visible(f"{path}:"))
-            show = (lambda hit: None) if as_json else _show  # noqa: ARG005
+            show = (lambda hit: None) if prints_json() else _show  # noqa: ARG005
             result = search_film(film, text, part, top, by, show)
-        hits = [hit for hit in result.hits if hit.sure or unsure]
-        reports.append(
-            {"film": str(path), "hits": [*map(plain_hit, hits)], "covered": result.covered}
-        )
+        hits = [hit_data(hit) for hit in result.hits if hit.sure or unsure]
+        films.append({"film": path, "hits": hits, "covered": result.covered})
         if by and by.lower() not in map(str.lower, speakers(film.words.speech())):
             say(f"no speaker is called {by}; list them: longtake speakers {quote(str(path))}")
         # at once, since indexing the next film may take minutes
-        if not as_json:
+        if not prints_json():
             _conclude(film, text, result, unsure=unsure)
-    if as_json:
-        emit_json({"text": text, "films": reports})
+    return Output({"text": text, "films": films})
 
 
 def search_film(

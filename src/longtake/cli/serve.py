@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from longtake.cli.options import COUNT, EXISTING, common
-from longtake.cli.output import emit_json, say
+from longtake.cli.options import COUNT, EXISTING, common, settings_options
+from longtake.cli.output import Output, prints_json, say
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, MissingExtra
 from longtake.llm.http import is_loopback
@@ -65,7 +65,7 @@ _models = functools.partial(click.option, "--model", "models", multiple=True)
     help="Another name of the server; repeatable.",
 )
 @common
-def serve(browse: bool, max_upload: float, settings: Settings, as_json: bool, **given: Any) -> None:
+def serve(browse: bool, max_upload: float, settings: Settings, **given: Any) -> None:
     """Start a server with a page on which to ask questions and watch answers being found.
 
     The page opens with the one-time link that is printed. Programs send a token instead, which is
@@ -96,13 +96,13 @@ def serve(browse: bool, max_upload: float, settings: Settings, as_json: bool, **
             raise ConfigError(f"--host {host} allows other machines to connect: set ${TOKEN} first")
         options = replace(options, hosts=(*options.hosts, host))
 
+    as_json = prints_json()
+
     def ready(url: str, token_file: Path | None) -> None:
-        if as_json:
-            emit_json({"url": url, "token_file": str(token_file) if token_file else None})
-        else:
-            click.echo(f"Open {url} (works once, for ten minutes)")
-            if token_file is not None:
-                say(f"token for programs: {token_file}")
+        shown = [f"Open {url} (works once, for ten minutes)"]
+        Output({"url": url, "token_file": token_file}, shown).show(as_json=as_json)
+        if token_file is not None and not as_json:
+            say(f"token for programs: {token_file}")
         if browse:
             webbrowser.open(url)
 
@@ -116,8 +116,8 @@ def serve(browse: bool, max_upload: float, settings: Settings, as_json: bool, **
 )
 @_models(metavar="[ROLE=]NAME", help="A model for questions; repeatable.")
 @click.option("--max-spend", type=float, metavar="USD", help="Maximum cost of all questions.")
-@common
-def mcp(settings: Settings, as_json: bool, **given: Any) -> None:
+@settings_options
+def mcp(settings: Settings, **given: Any) -> None:
     """Offer films as tools to an assistant, over the Model Context Protocol.
 
     The assistant's host starts this command and talks to it on stdio. 'longtake serve' offers the
@@ -127,8 +127,6 @@ def mcp(settings: Settings, as_json: bool, **given: Any) -> None:
     Example:
       longtake mcp --films ~/Videos
     """
-    if as_json:
-        raise ConfigError("mcp does not support --json: it speaks the Model Context Protocol")
     try:
         from longtake.server.mcp import build_mcp, run_on_stdio
         from longtake.server.security import AccessKeys

@@ -9,8 +9,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,22 @@ from click.shell_completion import get_completion_class
 
 from longtake import __version__
 from longtake._util import replacing, visible
-from longtake.cli.answers import PLAYERS
+from longtake.cli.clips import PLAYERS
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, human_bytes, on_terminal, progress, rows, say
-from longtake.cli.probes import download_size, probed_chat, pull_weights, show_report
+from longtake.cli.output import (
+    Output,
+    human_bytes,
+    in_columns,
+    on_terminal,
+    prints_json,
+    progress,
+    say,
+)
+from longtake.cli.probes import download_size, probed_chat, pull_weights, report_lines
 from longtake.config import Settings, user_config_file
 from longtake.config.entries import Preset
 from longtake.errors import ConfigError, ModelError
+from longtake.index.store import Store
 from longtake.llm.catalog import (
     Key,
     ModelCatalog,
@@ -111,7 +120,7 @@ def described(findings: Findings) -> list[tuple[str, str]]:
     ]
 
 
-def plain_findings(findings: Findings) -> dict[str, object]:
+def findings_data(findings: Findings) -> dict[str, object]:
     """Findings for ``--json``."""
     return {
         "keys": [key.variable for key in findings.keys],
@@ -276,7 +285,7 @@ def _complete(ctx: click.Context, _option: Any, shell: str | None) -> None:
     help="Ask nothing: use --model, else a server on this machine, else the built-in model.",
 )
 @common
-def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int:
+def setup(name: str | None, yes: bool, settings: Settings) -> Output:
     """Find what is there, choose a model, try it, and write your configuration.
 
     Looks for API keys in the environment, for Ollama, LM Studio, vLLM, llama.cpp and SGLang on
@@ -291,11 +300,10 @@ def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int
       eval "$(longtake setup --completion bash)"    # put this line into ~/.bashrc
     """
     findings = look_around(settings)
-    if not as_json:
-        rows(described(findings))
-        click.echo()
+    if not prints_json():
+        click.echo("\n".join([*in_columns(described(findings)), ""]))
     # programs that use --json cannot answer questions
-    if not yes and (as_json or not (sys.stdin.isatty() and on_terminal())):
+    if not yes and (prints_json() or not (sys.stdin.isatty() and on_terminal())):
         raise ConfigError("there is no terminal to ask on: pass --yes, or --yes --model NAME")
     file = user_config_file()
     try:
@@ -306,15 +314,12 @@ def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int
         write_setting(file, "answers", "model", chosen)
     except (click.Abort, KeyboardInterrupt):
         say("\nnothing was written")
-        return 130
-    if as_json:
-        outcome: dict[str, Any] = {"model": chosen, "report": asdict(report)}
-        emit_json({"found": plain_findings(findings), **outcome, "config": str(file)})
-        return 0
-    show_report(report)
-    click.echo(visible(f"\n{file} now sets {chosen} as the model. Try it:"))
-    click.echo('    longtake ask film.mp4 "What is this film about?"')
-    return 0
+        raise
+    found = findings_data(findings)
+    use = visible(f"\n{file} now sets {chosen} as the model. Try it:")
+    how = '    longtake ask film.mp4 "What is this film about?"'
+    data = {"found": found, "model": chosen, "report": report, "config": file}
+    return Output(data, [*report_lines(report), use, how])
 
 
 def choices(findings: Findings) -> list[ModelChoice]:
@@ -393,83 +398,68 @@ def _try_out(name: str, settings: Settings, *, yes: bool, named: bool) -> ProbeR
 
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
-"""Packages that longtake cannot work without."""
+"""Packages whose versions matter most for a report of a problem."""
 
 
 @click.command()
 @common
-def doctor(settings: Settings, as_json: bool) -> None:
+def doctor(settings: Settings) -> Output:
     """Show what is installed, configured and available, and what to do next.
 
     \b
     Example:
       longtake doctor
     """
-    store = open_store(settings)
+    findings = look_around(settings)
+    advice = advise(findings)
+    cache = _cache_state(open_store(settings))
+    used, limit, free = (cache[name] for name in ("bytes", "limit_bytes", "free_bytes"))
+    if used > limit:
+        advice.insert(0, Advice("the cache is over its limit", "longtake cache clear --all"))
+    # with less, indexing a long film or downloading a model may fail
+    if free < 2e9:
+        why = f"only {human_bytes(free)} are free where the cache is"
+        advice.insert(0, Advice(why, "longtake cache list"))
+    packages = {name: version(name) for name in PACKAGES}
+    space = f"{human_bytes(used)} of {human_bytes(limit)}, {human_bytes(free)} free on its disk"
+    python, system = platform.python_version(), platform.platform()
+    configs = [path for path in (user_config_file(),) if path.is_file()]
+    data = {
+        "longtake": __version__,
+        "python": python,
+        "platform": system,
+        "packages": packages,
+        "config_files": configs,
+        "cache": cache,
+        "found": findings_data(findings),
+        "advice": advice,
+    }
+    rows = [
+        ("longtake", __version__),
+        ("python", f"{python} ({sys.executable})"),
+        ("platform", system),
+        *packages.items(),
+        ("config", ", ".join(map(str, configs)) or f"none (yours would be {user_config_file()})"),
+        ("cache", cache["problem"] or f"{cache['folder']}: {space}"),
+        ("model", findings.model or "the built-in ones"),
+        *described(findings),
+    ]
+    to_do = [visible(f"{each.why}:\n    {each.command}") for each in advice]
+    ready = 'everything is ready: longtake ask FILM "QUESTION"'
+    return Output(data, [*in_columns(rows), "", *(to_do or [ready])])
+
+
+def _cache_state(store: Store) -> dict[str, Any]:
+    """The cache's size, its limit, and the room on its disk."""
     # the folder is created on first use
     parents = (store.root, *store.root.parents)
     free = shutil.disk_usage(next(folder for folder in parents if folder.exists())).free
     used, problem = 0, ""
     try:
         used = sum(film.bytes for film in store.films())
-    # shown rather than raised, since this command is for finding such problems
+    # shown rather than raised, since doctor is for finding such problems
     except ConfigError as error:
         problem = str(error)
-    candidates = (user_config_file(),)
-    configs = [str(path) for path in candidates if path.is_file()]
-    packages = {name: _version(name) for name in PACKAGES}
-    findings = look_around(settings)
-    advice = advise(findings)
-    if used > store.limit_bytes:
-        advice.insert(0, Advice("the cache is over its limit", "longtake cache clear --all"))
-    # with less, indexing a long film or downloading a model may fail
-    if free < 2e9:
-        why = f"only {human_bytes(free)} are free where the cache is"
-        advice.insert(0, Advice(why, "longtake cache list"))
-    if as_json:
-        cache = {
-            "folder": str(store.root),
-            "bytes": used,
-            "limit_bytes": store.limit_bytes,
-            "free_bytes": free,
-            "problem": problem,
-        }
-        emit_json(
-            {
-                "longtake": __version__,
-                "python": platform.python_version(),
-                "platform": platform.platform(),
-                "packages": packages,
-                "config_files": configs,
-                "cache": cache,
-                "found": plain_findings(findings),
-                "advice": [asdict(each) for each in advice],
-            }
-        )
-        return
-    size = f"{human_bytes(used)} of {human_bytes(store.limit_bytes)}"
-    space = f"{store.root}: {size}, {human_bytes(free)} free on its disk"
-    rows(
-        [
-            ("longtake", __version__),
-            ("python", f"{platform.python_version()} ({sys.executable})"),
-            ("platform", platform.platform()),
-            *((name, number or "MISSING") for name, number in packages.items()),
-            ("config", ", ".join(configs) or f"none (yours would be {user_config_file()})"),
-            ("cache", problem or space),
-            ("model", findings.model or "the built-in ones"),
-            *described(findings),
-        ]
-    )
-    click.echo()
-    if not advice:
-        click.echo('everything is ready: longtake ask FILM "QUESTION"')
-    for each in advice:
-        click.echo(visible(f"{each.why}:\n    {each.command}"))
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+    limit = store.limit_bytes
+    sizes = {"bytes": used, "limit_bytes": limit, "free_bytes": free}
+    return {"folder": store.root, **sizes, "problem": problem}

@@ -1,7 +1,8 @@
-"""``longtake summary`` and ``longtake events``."""
+"""``longtake summary``."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from longtake._util.timecode import clock
 from longtake.agents.overview import QUOTED, FilmOverview, make_overview
 from longtake.cli.indexing import look_through
 from longtake.cli.options import FILE, answering_options, check_models, common, film_path
-from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
+from longtake.cli.output import Kind, Output, check_place, progress, say, write_text
 from longtake.index.film import Film
 from longtake.library.overview import FORMATS, cited
 from longtake.runner.films import open_film
@@ -51,8 +52,8 @@ CHAPTERS = Kind("a list of chapters", (b"# ", b"{", b"0:00", b";FFMETADATA1", b"
 @common
 @answering_options
 def summary(
-    path: Path, only: bool, kind: str | None, out: Path | None, session: Session, as_json: bool
-) -> None:
+    path: Path, only: bool, kind: str | None, out: Path | None, session: Session
+) -> Output | None:
     """Summarise a film, and show or export its chapters.
 
     Chapters begin where the topic of the talk changes, or the picture if little is said. Without
@@ -72,19 +73,20 @@ def summary(
         say(film.words.speech_note)
     if out is not None:
         write_text(out, FORMATS[kind or "markdown"](film.name, overview))
-    elif kind is not None:
+        return None
+    if kind is not None:
         click.echo(FORMATS[kind](film.name, overview), nl=False)
-    elif as_json:
-        emit_json({"film": str(path), **asdict(overview)})
-    elif only:
-        for chapter in overview.chapters:
-            click.echo(visible(f"{clock(chapter.start)}  {chapter.title}"))
-            for sentence in chapter.sentences:
-                click.echo(visible(f"          {cited(sentence)}"))
-    else:
-        for sentence in overview.summary:
-            click.echo(visible(cited(sentence)))
-        if not overview.summary:
-            click.echo("there is no speech or on-screen text to quote")
-        for chapter in overview.chapters:
-            click.echo(visible(f"  {clock(chapter.start)}  {chapter.title}"))
+        return None
+    return Output({"film": path, **asdict(overview)}, _lines(overview, only))
+
+
+def _lines(overview: FilmOverview, by_chapters: bool) -> Iterator[str]:
+    for sentence in () if by_chapters else overview.summary:
+        yield visible(cited(sentence))
+    if not (by_chapters or overview.summary):
+        yield "there is no speech or on-screen text to quote"
+    for chapter in overview.chapters:
+        indent = "" if by_chapters else "  "
+        yield visible(f"{indent}{clock(chapter.start)}  {chapter.title}")
+        for sentence in chapter.sentences if by_chapters else ():
+            yield visible(f"          {cited(sentence)}")

@@ -11,7 +11,7 @@ from longtake._util.timecode import clock
 from longtake.algorithms import speakers as voices
 from longtake.cli.indexing import show_notes
 from longtake.cli.options import FILE, common, film_path, within_option
-from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
+from longtake.cli.output import Kind, Output, check_place, progress, say, write_text
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.index.film import Film
@@ -35,13 +35,8 @@ TRANSCRIPT = Kind("a transcript", (b"[", b"1\n", b"WEBVTT"))
 @click.option("--out", type=FILE, help="Write to a file instead.")
 @common
 def transcript(
-    path: Path,
-    kind: str | None,
-    within: Segment | None,
-    out: Path | None,
-    settings: Settings,
-    as_json: bool,
-) -> None:
+    path: Path, kind: str | None, within: Segment | None, out: Path | None, settings: Settings
+) -> Output | None:
     """Show what is said in a film, with times, or save it as subtitles.
 
     Subtitles beside or in the film are used if there are any; otherwise its speech is recognised,
@@ -64,16 +59,15 @@ def transcript(
     text = written(lines, kind or (suffix if suffix in FORMATS else "txt"))
     if out is not None:
         write_text(out, text)
-    elif as_json:
-        known = voices.speakers(film.words.known()[0])
-        rows = []
-        for start, end, line in lines:
-            label = voices.speaker(line)[0]
-            name = label if label in known else None
-            rows.append({"start": start, "end": end, "text": line, "speaker": name})
-        emit_json({"film": str(path), "lines": rows})
-    else:
-        click.echo(text, nl=False)
+        return None
+    known = voices.speakers(film.words.known()[0])
+    rows = []
+    for start, end, line in lines:
+        label = voices.speaker(line)[0]
+        name = label if label in known else None
+        rows.append({"start": start, "end": end, "text": line, "speaker": name})
+    shown = text.removesuffix("\n").split("\n") if text else ()
+    return Output({"film": path, "lines": rows}, shown)
 
 
 def spoken(film: Film, within: Segment | None) -> list[TimedText]:
@@ -106,7 +100,7 @@ def written(lines: list[TimedText], kind: str) -> str:
     help="Rename a speaker, given by number or name; repeatable.",
 )
 @common
-def speakers(path: Path, names: tuple[str, ...], settings: Settings, as_json: bool) -> None:
+def speakers(path: Path, names: tuple[str, ...], settings: Settings) -> Output:
     """List who speaks in a film, or rename speakers.
 
     Speakers are named by the subtitles. In a film without subtitles, voices are distinguished by
@@ -140,15 +134,11 @@ def speakers(path: Path, names: tuple[str, ...], settings: Settings, as_json: bo
         name = voices.speaker(line.text)[0]
         if name in counts:
             seconds[name] += line.segment.duration
-    unnamed = len(lines) - counts.total()
-    if as_json:
-        rows = [
-            {"name": name, "lines": count, "seconds": round(seconds[name], 3)}
-            for name, count in counts.items()
-        ]
-        emit_json({"film": str(path), "speakers": rows, "unknown_lines": unnamed})
-        return
+    unknown = len(lines) - counts.total()
+    rows, shown = [], []
     for number, (name, count) in enumerate(counts.items(), start=1):
-        click.echo(visible(f"{number:>3}  {name}  ({count} lines, {clock(seconds[name])})"))
-    if unnamed:
-        click.echo(f"     unknown  ({unnamed} lines)")
+        rows.append({"name": name, "lines": count, "seconds": round(seconds[name], 3)})
+        shown.append(visible(f"{number:>3}  {name}  ({count} lines, {clock(seconds[name])})"))
+    if unknown:
+        shown.append(f"     unknown  ({unknown} lines)")
+    return Output({"film": path, "speakers": rows, "unknown_lines": unknown}, shown)

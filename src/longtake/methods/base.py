@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from longtake.agents.run import Run
+from longtake.agents.verify import Checked, check
 from longtake.config.overlay import Layer, overlay
 from longtake.errors import unknown
 from longtake.footage.protocol import Footage
@@ -93,6 +94,18 @@ def configure(
 def has_trait(method: Method, trait: Literal["needs_index", "checks_itself", "verifies"]) -> bool:
     """Whether a method has one of :class:`MethodTraits`."""
     return bool(getattr(method, trait, False))
+
+
+def checked_by(
+    method: Method, answer: Answer, footage: Footage, question: Question, run: Run
+) -> Checked:
+    """The check of a method's answer; citations that the method has checked are not checked again.
+
+    Without ``run.checks``, other answers are not checked.
+    """
+    if answer.evidence and has_trait(method, "checks_itself"):
+        return Checked(answer, supports=len(answer.evidence))
+    return check(answer, footage, question, run) if run.checks else Checked(answer)
 
 
 def fields_of(method: Method) -> dict[str, Any]:

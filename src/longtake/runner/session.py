@@ -18,8 +18,7 @@ from longtake.agents import calibration
 from longtake.agents.calibration import FILE, Fit, footage_kind, leader, vote_of
 from longtake.agents.run import Agent, Run, on_time, settle
 from longtake.agents.team import open_team
-from longtake.agents.verify import Checked, mention_disagreement, with_nearest_frames
-from longtake.agents.verify import check as check_answer
+from longtake.agents.verify import mention_disagreement, with_nearest_frames
 from longtake.config import Settings, user_config_file
 from longtake.errors import BudgetSpent, ConfigError, LongtakeError
 from longtake.footage.protocol import Footage
@@ -32,12 +31,13 @@ from longtake.methods.base import (
     SMALL,
     Composed,
     Method,
+    checked_by,
     configure,
     fields_of,
     has_trait,
     name_of,
 )
-from longtake.prompts import prompts_digest
+from longtake.prompts import phrase, prompts_digest
 from longtake.retrieval.question_kinds import asks_for
 from longtake.runner.assignment import (
     CAPTIONER,
@@ -132,13 +132,13 @@ class Session:
 
     def hosts(self, roles: Sequence[str]) -> list[str]:
         """The other machines that pictures and words would be sent to."""
-        return self._catalogue().hosts(self._models(roles))
+        return self._catalogue().hosts(self.models(roles))
 
     def check_models(self, roles: Sequence[str]) -> None:
         """Reject models that cannot be used, for example for lack of a key."""
-        self._catalogue().check(self._models(roles))
+        self._catalogue().check(self.models(roles))
 
-    def _models(self, roles: Sequence[str]) -> list[str]:
+    def models(self, roles: Sequence[str]) -> list[str]:
         """The models that fill the roles, including those of the team."""
         models = list(self.assignment.names(roles).values())
         if TEAM in roles:
@@ -299,34 +299,14 @@ def solve(
     events.emit(replace(started, verify=check))
 
     fit = calibration.find(fits, name, run.names, footage.has, question)
+    run.checks, run.odds = check, fit is not None and fit.wants_odds
 
     def work() -> Answer:
-        answer = answered()
+        answer = _answered(name, method, footage, question, run, fit)
         # what follows only adds to it
         run.propose(answer, complete=True)
         answer = mention_disagreement(answer, footage, question)
         return with_nearest_frames(answer, footage, question)
-
-    def answered() -> Answer:
-        run.checks, run.odds = check, fit is not None and fit.wants_odds
-        answer = with_option_text(method.answer(footage, question, run), question)
-        if has_trait(method, "verifies"):
-            return answer
-        # the budget may end the check, and this answer is complete without it
-        run.propose(answer)
-        checked = Checked(answer)
-        if answer.evidence and has_trait(method, "checks_itself"):
-            checked = Checked(answer, supports=len(answer.evidence))
-        elif check:
-            checked = check_answer(answer, footage, question, run)
-        vote = vote_of(name, answer, checked)
-        final = with_option_text(checked.answer, question)
-        if not final.is_given:
-            return final
-        events.note(events.SIGNALS, **asdict(vote), footage=footage_kind(footage.has))
-        if fit is None:
-            return final
-        return replace(final, confidence=leader([vote], question, fit)[1])
 
     try:
         answer = run.on_time(work)
@@ -345,6 +325,24 @@ def solve(
     usage = run.usage
     events.emit(events.Answered(answer=answer, usage=usage))
     return Result(answer, usage, name, run.names)
+
+
+def _answered(
+    name: str, method: Method, footage: Footage, question: Question, run: Run, fit: Fit | None
+) -> Answer:
+    """The method's answer, checked and with its probability unless the method does both."""
+    answer = with_option_text(method.answer(footage, question, run), question)
+    if has_trait(method, "verifies"):
+        return answer
+    # the budget may end the check, and this answer is complete without it
+    run.propose(answer)
+    checked = checked_by(method, answer, footage, question, run)
+    vote = vote_of(name, answer, checked)
+    final = with_option_text(checked.answer, question)
+    if not final.is_given:
+        return final
+    events.note(events.SIGNALS, **asdict(vote), footage=footage_kind(footage.has))
+    return final if fit is None else replace(final, confidence=leader([vote], question, fit)[1])
 
 
 def withheld(answer: Answer, chance: float | None, min_confidence: float) -> Answer:
@@ -413,3 +411,19 @@ def with_option_text(answer: Answer, question: Question) -> Answer:
     if answer.choice is None or answer.text:
         return answer
     return replace(answer, text=question.options[question.letters.index(answer.choice)])
+
+
+CARRIED = 20_000
+"""Maximum length of the earlier questions and answers that are sent; the last matter most."""
+
+
+def with_carried(question: str, carried: str) -> str:
+    """The question with the conversation that it may refer to."""
+    text, earlier = question.strip(), carried.strip()
+    return f"{text}\n{phrase('shared', 'earlier', earlier=earlier)}" if earlier else text
+
+
+def carry_on(carried: str, question: str, answer: str) -> str:
+    """The conversation with one more question and its answer, to be sent with the next one."""
+    turn = f"Q: {' '.join(question.split())}\nA: {' '.join(answer.split())}"
+    return f"{carried}\n{turn}".strip()[-CARRIED:]

@@ -21,10 +21,10 @@ from longtake.index.film import Film
 from longtake.index.tasks import tasks
 from longtake.llm.pull import pull_model
 from longtake.runner.assignment import ModelAssignment
-from longtake.runner.conversation import with_carried
-from longtake.runner.extraction import extract, read_schema
+from longtake.runner.extraction import extract
 from longtake.runner.rendering import CALIBRATED, unseen
-from longtake.runner.session import Session
+from longtake.runner.session import Session, with_carried
+from longtake.runner.table_schema import read_schema
 from longtake.server.films import ServedFilms, reason_of
 from longtake.server.journal import Ask, CitedFilm, Journal, Kind, PictureSink, Scope
 from longtake.server.library import ServedLibrary

@@ -30,6 +30,7 @@ from longtake.index.search import check_text, search
 from longtake.index.tasks import tasks
 from longtake.llm.media import contact_sheet
 from longtake.prompts import quote
+from longtake.runner.results import answer_data, evidence_data
 from longtake.server.films import public_message
 from longtake.server.journal import Ask
 from longtake.server.runs import ServerRun
@@ -162,22 +163,19 @@ def _progress(state: ServerState, handle: str) -> RunProgress:
         progress.position, progress.progress = run.position, dict(run.progress)
     answer = record.answer
     if answer is not None:
-        progress.answer, progress.choice = answer.text, answer.choice
-        progress.status, progress.confidence = answer.status, answer.confidence
+        data = answer_data(answer)
+        progress.answer, progress.choice = data["text"], data["choice"]
+        progress.status, progress.confidence = data["status"], data["confidence"]
         progress.evidence, progress.cost = _cited(answer), record.usage.cost
     return progress
 
 
 def _cited(answer: Answer) -> list[CitationRecord]:
     cited = []
-    for evidence in answer.evidence:
-        start, end = evidence.segment.start, evidence.segment.end
-        words = quote(evidence.text, "film") if evidence.text else ""
-        cited.append(
-            CitationRecord(
-                start=start, end=end, clock=clock(start), source=evidence.source, material=words
-            )
-        )
+    for each in map(evidence_data, answer.evidence):
+        words = quote(each["text"], "film") if each["text"] else ""
+        place = {name: each[name] for name in ("start", "end", "source")}
+        cited.append(CitationRecord(**place, clock=clock(each["start"]), material=words))
     return cited
 
 

@@ -18,7 +18,7 @@ from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.index.store import private_folder
 from longtake.runner.assignment import ModelAssignment
-from longtake.runner.extraction import read_schema
+from longtake.runner.table_schema import read_schema
 from longtake.server.films import ServedFilms, Uploads
 from longtake.server.journal import MAX_QUESTION, Ask, Journal, RunRecord
 from longtake.server.library import ServedLibrary, Watcher

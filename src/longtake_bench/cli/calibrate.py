@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 import click
 
 from longtake import __version__
 from longtake.agents.calibration import Fit, read
-from longtake.cli.options import (
-    COUNT,
-    FILE,
-    PATH,
-    benchmark_parts,
-    check_models,
-    common,
-    session_options,
-    workers,
-)
-from longtake.cli.output import emit_json, say, write_text
+from longtake.cli.options import COUNT, FILE, PATH, check_models, common, session_options
+from longtake.cli.output import Output, say, write_text
 from longtake.errors import ConfigError
 from longtake.registry import methods
 from longtake.runner.session import Session
 from longtake_bench.benchmarks import Benchmark, load
 from longtake_bench.calibration import LEAST, fits_of
+from longtake_bench.cli.options import benchmark_parts, workers
 from longtake_bench.report import RunReport, read_labelled
 from longtake_bench.runner import Solver, evaluate, specify
 from longtake_bench.runs import RunFolder
@@ -60,8 +54,7 @@ def calibrate(
     model: str | None,
     out: Path | None,
     session: Session,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Fit probabilities to a model's answers to labelled questions.
 
     With --on, a labelled benchmark is run through every stage of auto. Existing RUNs of any method
@@ -92,11 +85,9 @@ def calibrate(
     calibration = [asdict(each) for each in kept.values()]
     place.parent.mkdir(parents=True, exist_ok=True)
     write_text(place, json.dumps(calibration, indent=1) + "\n")
-    if as_json:
-        emit_json({"file": str(place), "calibration": calibration})
-        return
-    for fit in fits:
-        _show(fit)
+    return Output(
+        {"file": place, "calibration": calibration}, chain.from_iterable(map(_lines, fits))
+    )
 
 
 def _run_all_stages(
@@ -113,15 +104,15 @@ def _run_all_stages(
     return RunReport(keep or Path(benchmark.name), spec, scored.items, scored.rows, scored)
 
 
-def _show(fit: Fit) -> None:
-    """Print the measures on held-out videos, by benchmark."""
-    click.echo(f"{fit.method} with {fit.model} on {fit.footage}, on held-out videos")
+def _lines(fit: Fit) -> Iterator[str]:
+    """The measures on held-out videos, by benchmark."""
+    yield f"{fit.method} with {fit.model} on {fit.footage}, on held-out videos"
     for benchmark, measures in fit.provenance["measured"].items():
-        click.echo(f"  {benchmark}")
+        yield f"  {benchmark}"
         for name, value in measures.items():
             if name != "reliability":
-                click.echo(f"    {name:<14}{value:>8.4g}")
+                yield f"    {name:<14}{value:>8.4g}"
     if fit.stop_at is not None:
-        click.echo(f"  stops at a probability of {fit.stop_at:g}; these were tried:")
+        yield f"  stops at a probability of {fit.stop_at:g}; these were tried:"
         for stop, (right, tokens) in fit.provenance["stopping"].items():
-            click.echo(f"    {stop:<6}{right:>8.1%} right{tokens:>10,.0f} tokens")
+            yield f"    {stop:<6}{right:>8.1%} right{tokens:>10,.0f} tokens"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,16 @@ from longtake.cli.options import (
     COUNT,
     FILE,
     PATH,
-    ablation_option,
-    allow_differences,
-    benchmark_files,
-    benchmark_parts,
     check_models,
     common,
     question_method_option,
-    retry_errors,
     session_options,
-    workers,
 )
 from longtake.cli.output import (
     PAGE,
     Kind,
+    Output,
     check_place,
-    emit_json,
     say,
     time_left,
     worth_a_line,
@@ -52,8 +46,17 @@ from longtake_bench import report as reports
 from longtake_bench.audit import COLUMNS, FLAGS, PASSES, SHOWN, audit_runs
 from longtake_bench.benchmarks import Benchmark, BenchmarkInfo, about, load
 from longtake_bench.benchmarks import benchmarks as registered
-from longtake_bench.benchmarks.files import FilmSource
+from longtake_bench.benchmarks.files import CaptionSource, FilmSource
 from longtake_bench.cli.jobs import asking_on, spend_option
+from longtake_bench.cli.options import (
+    ablation_option,
+    allow_differences,
+    benchmark_files,
+    benchmark_parts,
+    retry_errors,
+    workers,
+)
+from longtake_bench.experiment import LAB
 from longtake_bench.presets import EvalPreset, Published
 from longtake_bench.report import (
     RunReport,
@@ -66,7 +69,8 @@ from longtake_bench.report import (
     render,
     table,
 )
-from longtake_bench.runner import Row, Solver, collect, evaluate, specify
+from longtake_bench.results import QuestionResult, Results
+from longtake_bench.runner import Solver, collect, evaluate, specify
 from longtake_bench.runs import RunFolder, differences, plain_spec
 from longtake_bench.scoring import correct
 
@@ -102,25 +106,11 @@ from longtake_bench.scoring import correct
 def eval_command(
     name: str | None,
     listing: bool,
-    preset: str | None,
-    ablation: str | None,
-    allow_differences: bool,
     data: Path | None,
     parts: dict[str, str],
-    method: str | None,
-    limit: int | None,
-    sample: int | None,
-    videos: int | None,
-    workers: int,
-    where: BackendAddress | None,
-    max_spend: float | None,
-    out: Path | None,
-    resume: bool,
-    retry_errors: bool,
-    traces: bool,
     session: Session,
-    as_json: bool,
-) -> int:
+    **given: Any,
+) -> Output:
     """Run a method on a benchmark and score it.
 
     Every result is saved before the next question is asked: stop and resume at any time.
@@ -140,56 +130,140 @@ def eval_command(
       longtake eval --preset symphony-lvbench --data LVBench --model gpt-4o --out runs/paper
       longtake eval lab --on ray://head:6379 --max-spend 50 --out runs/cluster
     """
-    if listing:
-        return _list(name, data, parts, as_json=as_json)
+    if not listing:
+        return _evaluate(EvalOptions(name, data, parts, **given), session)
+    if data is None:
+        return _list(name)
+    if name is None:
+        raise ConfigError("--data needs a benchmark: longtake eval --list BENCHMARK --data DIR")
+    return _check_files(name, data, parts)
+
+
+@dataclass(frozen=True)
+class EvalOptions:
+    """What is run, and how; the fields are named after the options."""
+
+    name: str | None
+    data: Path | None
+    parts: Mapping[str, str]
+    method: str | None
+    preset: str | None
+    ablation: str | None
+    allow_differences: bool
+    limit: int | None
+    sample: int | None
+    videos: int | None
+    workers: int
+    where: BackendAddress | None
+    max_spend: float | None
+    out: Path | None
+    resume: bool
+    retry_errors: bool
+    traces: bool
+
+    def with_preset(self, planned: EvalPreset) -> EvalOptions:
+        """The options with the benchmark and the method of a paper's experiment."""
+        if self.name is not None or self.method is not None:
+            raise ConfigError(
+                f"--preset {self.preset} sets the benchmark and the method; omit them"
+            )
+        parts = {**planned.options, **self.parts}
+        return replace(self, name=planned.benchmark, method=planned.method, parts=parts)
+
+    def benchmark(self, seed: int) -> Benchmark:
+        """The questions that are asked."""
+        if self.name is None:
+            raise ConfigError("missing a benchmark (see 'longtake eval --list') or a --preset")
+        return load(self.name, self.data, self.parts).draw(
+            limit=self.limit, sample=self.sample, videos=self.videos, seed=seed
+        )
+
+
+def _evaluate(options: EvalOptions, session: Session) -> Output:
+    """Run a method on a benchmark."""
+    out = options.out
     if out is None:
         raise ConfigError("missing --out: a folder for the run")
-    planned = None if preset is None else presets.read(preset, ablation)
     differences: tuple[str, ...] = ()
-    if planned is None and (ablation or allow_differences):
+    if options.preset is not None:
+        planned = presets.read(options.preset, options.ablation)
+        options = options.with_preset(planned)
+        allowed = options.allow_differences
+        session, differences = _with_preset(session, planned, allow=allowed)
+    elif options.ablation or options.allow_differences:
         raise ConfigError("--ablation and --allow-differences need a --preset")
-    if planned is not None:
-        if name is not None or method is not None:
-            raise ConfigError(f"--preset {preset} sets the benchmark and the method; omit them")
-        name, method, parts = planned.benchmark, planned.method, {**planned.options, **parts}
-        session, differences = _with_preset(session, planned, allow=allow_differences)
-    if name is None:
-        raise ConfigError("missing a benchmark (see 'longtake eval --list') or a --preset")
-    method = method or session.assignment.default_method
-    benchmark = load(name, data, parts).draw(
-        limit=limit, sample=sample, videos=videos, seed=session.seed
-    )
+    method = options.method or session.assignment.default_method
+    benchmark = options.benchmark(session.seed)
+    roles = methods.get(method).roles
+    check_benchmark(benchmark, session, roles)
     # a reply from another run would cost nothing in this one
     session = replace(session, assignment=replace(session.assignment, replies=False))
-    traces_folder = out / "traces" if traces else None
-    solver = Solver(method, session, traces_folder, preset, ablation, differences)
-    check_models(session, methods.get(method).roles, here=where is None)
+    traces = out / "traces" if options.traces else None
+    solver = Solver(method, session, traces, options.preset, options.ablation, differences)
+    check_models(session, roles, here=options.where is None)
     folder = RunFolder(out)
     # of an interrupted run
     earlier = folder.results()
-    if resume and not earlier:
+    if options.resume and not earlier:
         say(f"{out}: nothing to resume; starting a new run")
-    if traces_folder is not None:
-        traces_folder.mkdir(parents=True, exist_ok=True)
-    with asking_on(where, max_cost=max_spend, earlier=earlier) as ask_all:
+    if traces is not None:
+        traces.mkdir(parents=True, exist_ok=True)
+    with asking_on(options.where, max_cost=options.max_spend, earlier=earlier) as ask_all:
         evaluate(
             solver,
             benchmark,
             folder,
-            workers=workers,
+            workers=options.workers,
             ask_all=ask_all,
-            resume=resume or retry_errors,
-            retry_errors=retry_errors,
+            resume=options.resume or options.retry_errors,
+            retry_errors=options.retry_errors,
             progress=_announcing(benchmark, len(earlier)),
         )
     report = read(folder, benchmark)
     folder.write(leaderboard.SUMMARY, leaderboard.summarize(report))
-    if as_json:
-        emit_json({"reports": reports.plain([report])})
-    else:
-        click.echo(markdown([report], _published([report])))
     # every question failed, for example because the server is down
-    return 4 if report.counts.keys() == {"error"} else 0
+    code = 4 if report.counts.keys() == {"error"} else 0
+    text = markdown([report], _published([report]))
+    return Output({"reports": reports.plain([report])}, [text], code)
+
+
+def check_benchmark(benchmark: Benchmark, session: Session, roles: Sequence[str]) -> None:
+    """Raise if no video is there, or if a simulated model would have to read real captions."""
+    simulated = [model for model in session.models(roles) if model.startswith(LAB)]
+    if simulated and isinstance(benchmark.source, CaptionSource):
+        raise ConfigError(
+            f"{simulated[0]} is simulated and cannot read the real captions of {benchmark.name};"
+            " ask it about lab or lab-captions"
+        )
+    # other sources make their videos or hold them
+    films = isinstance(benchmark.source, FilmSource)
+    missing, videos = missing_videos(benchmark) if films else [], _videos(benchmark)
+    if missing:
+        listed = f"{len(missing)} of {len(videos)} videos are missing: {_some(missing)}"
+        if len(missing) == len(videos):
+            how = f"see 'longtake eval --list {benchmark.name}' for where to put them"
+            raise ConfigError(f"{benchmark.name}: {listed}; {how}")
+        say(f"{benchmark.name}: {listed}; their questions count as wrong")
+
+
+def missing_videos(benchmark: Benchmark) -> list[str]:
+    """The videos whose files or captions are not there."""
+    source, missing = benchmark.source, []
+    for video in _videos(benchmark):
+        try:
+            source.path(video) if isinstance(source, FilmSource) else source.footage(video)
+        except ConfigError:
+            missing.append(video)
+    return missing
+
+
+def _videos(benchmark: Benchmark) -> list[str]:
+    return sorted({item.asked.video for item in benchmark.items})
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names of a list."""
+    return ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
 
 
 def _with_preset(
@@ -238,19 +312,19 @@ def _models_of_preset(planned: EvalPreset, session: Session) -> ModelAssignment:
     return named
 
 
-def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any]], None]:
+def _announcing(benchmark: Benchmark, before: int) -> Callable[[QuestionResult], None]:
     """Announces results: the accuracy so far, the cost, and the time left."""
     items = {item.asked.id: item for item in benchmark.items}
     # without earlier results, which may come from another machine
     began, right, done, cost = time.monotonic(), 0, 0, 0.0
 
-    def announce(row: Mapping[str, Any]) -> None:
+    def announce(row: QuestionResult) -> None:
         nonlocal right, done, cost
-        item = items[row["id"]]
+        item = items[row.id]
         labelled = item.label is not None
-        right += labelled and correct(item, row.get("choice"), row.get("text") or "")
+        right += labelled and correct(item, row.choice, row.text)
         done += 1
-        cost += row.get("usage", {}).get("cost") or 0.0
+        cost += row.cost
         left = len(items) - before - done
         if worth_a_line(done, left):
             share = f"{right / done:.1%} right so far" if labelled else "no public labels"
@@ -261,79 +335,60 @@ def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any
     return announce
 
 
-def _list(name: str | None, data: Path | None, parts: Mapping[str, str], *, as_json: bool) -> int:
-    """List the benchmarks and presets, describe one, or check its files."""
-    if data is not None:
-        if name is None:
-            raise ConfigError("--data needs a benchmark: longtake eval --list BENCHMARK --data DIR")
-        return _check_files(name, data, parts, as_json=as_json)
+def _list(name: str | None) -> Output:
+    """The benchmarks and presets, or one of them."""
     listed = registered.names() if name is None else [name]
     described = {each: about(each) for each in listed}
     planned = [presets.read(each) for each in presets.names()]
     planned = [preset for preset in planned if preset.benchmark in described]
-    if as_json:
-        keys = ("title", "get", "layout", "licence", "verified")
-        plain = []
-        for each, info in described.items():
-            facts = {key: getattr(info, key) for key in keys}
-            plain.append({"name": each, **facts, "options": dict(info.options)})
-        presets_plain = [{**dataclasses.asdict(each), "used": each.used} for each in planned]
-        emit_json({"benchmarks": plain, "presets": presets_plain})
-        return 0
-    for each, found in described.items():
-        _show(each, found)
-    click.echo("\nExperiments of the papers, for 'longtake eval --preset NAME':")
+    keys = ("title", "get", "layout", "licence", "verified")
+    benchmarks = []
+    for each, info in described.items():
+        facts = {key: getattr(info, key) for key in keys}
+        benchmarks.append({"name": each, **facts, "options": dict(info.options)})
+    experiments = [{**dataclasses.asdict(each), "used": each.used} for each in planned]
+    lines = [line for each, info in described.items() for line in _described(each, info)]
+    lines.append("\nExperiments of the papers, for 'longtake eval --preset NAME':")
     for preset in planned:
-        click.echo(f"{preset.name}: {preset.title}")
-        click.echo(f"  used     {preset.used}")
-        click.echo(f"  encoders {preset.perceives or 'none'}")
+        lines.append(f"{preset.name}: {preset.title}")
+        lines.append(f"  used     {preset.used}")
+        lines.append(f"  encoders {preset.perceives or 'none'}")
         for figure in preset.published:
-            click.echo(f"  published  {figure.accuracy:.1f} % {figure.system} ({figure.where})")
-    return 0
+            lines.append(f"  published  {figure.accuracy:.1f} % {figure.system} ({figure.where})")
+    return Output({"benchmarks": benchmarks, "presets": experiments}, lines)
 
 
-def _check_files(name: str, data: Path, parts: Mapping[str, str], *, as_json: bool) -> int:
+def _check_files(name: str, data: Path, parts: Mapping[str, str]) -> Output:
     """Check the files of a benchmark; exit code 1 if videos are missing."""
     benchmark = load(name, data, parts)
-    source = benchmark.source
-    videos = sorted({item.asked.video for item in benchmark.items})
-    missing = []
-    for video in videos:
-        try:
-            source.path(video) if isinstance(source, FilmSource) else source.footage(video)
-        except ConfigError:
-            missing.append(video)
+    missing, videos = missing_videos(benchmark), _videos(benchmark)
     labels = sum(item.label is not None for item in benchmark.items)
     verified = about(name).verified
     others = []
     for file, digest in benchmark.files.items():
         if verified.get(Path(file).name, digest) != digest:
             others.append(file)
-    if as_json:
-        counts = {"questions": len(benchmark.items), "labels": labels, "videos": len(videos)}
-        emit_json({"benchmark": name, **counts, "missing": missing, "other_files": others})
-        return 1 if missing else 0
-    click.echo(f"{len(benchmark.items)} questions, {labels} with labels, {len(videos)} videos")
-    for file in others:
-        click.echo(f"{file}: not the file that the loader was tested on")
+    counts = {"questions": len(benchmark.items), "labels": labels, "videos": len(videos)}
+    lines = [f"{len(benchmark.items)} questions, {labels} with labels, {len(videos)} videos"]
+    lines += [f"{file}: not the file that the loader was tested on" for file in others]
     if missing:
-        more = ", …" if len(missing) > 10 else ""
-        click.echo(f"missing: {len(missing)} videos ({', '.join(missing[:10])}{more})")
-    return 1 if missing else 0
+        lines.append(f"missing: {len(missing)} videos ({_some(missing)})")
+    data_found = {"benchmark": name, **counts, "missing": missing, "other_files": others}
+    return Output(data_found, lines, exit_code=1 if missing else 0)
 
 
-def _show(name: str, described: BenchmarkInfo) -> None:
-    click.echo(f"{name}: {described.title}")
-    click.echo(f"  get      {described.get}")
-    click.echo(f"  layout   {described.layout}")
-    click.echo(f"  licence  {described.licence}")
+def _described(name: str, described: BenchmarkInfo) -> Iterator[str]:
+    yield f"{name}: {described.title}"
+    yield f"  get      {described.get}"
+    yield f"  layout   {described.layout}"
+    yield f"  licence  {described.licence}"
     if not described.made:
         tested = "files of the same form, not on the real ones"
         if described.verified:
             tested = f"the real {', '.join(described.verified)}"
-        click.echo(f"  tested on  {tested}")
+        yield f"  tested on  {tested}"
     for option, meaning in described.options.items():
-        click.echo(f"  --of {option}=…  {meaning}")
+        yield f"  --of {option}=…  {meaning}"
 
 
 labels = click.option(
@@ -365,8 +420,7 @@ def report(
     site: Path | None,
     check: bool,
     settings: Settings,  # noqa: ARG001
-    as_json: bool,
-) -> int:
+) -> Output:
     """Score runs and compare them, as Markdown, JSON or a web page.
 
     The first run on a benchmark is compared with each other run on it, on the questions that both
@@ -378,7 +432,7 @@ def report(
       longtake report runs/* --data nextqa --site leaderboard
     """
     if check or site is not None:
-        return _leaderboard(runs, data, site, as_json=as_json)
+        return _leaderboard(runs, data, site)
     if html is not None:
         check_place(html, PAGE, inputs=(submission,))
     scored = [read_labelled(path, data) for path in runs]
@@ -387,18 +441,12 @@ def report(
         _submit(scored, submission)
     if html is not None:
         write_text(html, html_report(scored, beside=html.resolve().parent, published=published))
-    if as_json:
-        figures = {name: [vars(each) for each in listed] for name, listed in published.items()}
-        emit_json({"reports": reports.plain(scored), "published": figures})
-    else:
-        click.echo(markdown(scored, published))
-    return 0
+    shown = {"reports": reports.plain(scored), "published": published}
+    return Output(shown, [markdown(scored, published)])
 
 
-def _leaderboard(
-    runs: Sequence[Path], data: Sequence[Path], folder: Path | None, *, as_json: bool
-) -> int:
-    """Check runs, print what is wrong with each, and write the pages of the valid ones."""
+def _leaderboard(runs: Sequence[Path], data: Sequence[Path], folder: Path | None) -> Output:
+    """Check runs, say what is wrong with each, and write the pages of the valid ones."""
     checked: list[RunReport] = []
     refused: dict[str, str] = {}
     for path in runs:
@@ -414,16 +462,13 @@ def _leaderboard(
         for name, text in leaderboard.site(checked):
             check_place(folder / name, PAGE)
             write_text(folder / name, text)
-    if as_json:
-        accepted = [{"run": str(each.folder), **leaderboard.summarize(each)} for each in checked]
-        emit_json({"accepted": accepted, "refused": refused})
-    else:
-        for each in checked:
-            spec = leaderboard.spec_hash(each.spec)[:12]
-            click.echo(visible(f"{each.folder}: ok, spec {spec}, {each.accuracy.strip()} right"))
-        for problem in refused.values():
-            click.echo(f"refused: {problem}")
-    return 2 if refused else 0
+    accepted = [{"run": each.folder, **leaderboard.summarize(each)} for each in checked]
+    lines = []
+    for each in checked:
+        spec = leaderboard.spec_hash(each.spec)[:12]
+        lines.append(visible(f"{each.folder}: ok, spec {spec}, {each.accuracy.strip()} right"))
+    lines += [f"refused: {problem}" for problem in refused.values()]
+    return Output({"accepted": accepted, "refused": refused}, lines, 2 if refused else 0)
 
 
 def _published(scored: Sequence[RunReport]) -> Mapping[str, Sequence[Published]]:
@@ -464,8 +509,7 @@ def audit(
     html: Path | None,
     workers: int,
     session: Session,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Show how much answers depend on the footage, on citations and on option letters.
 
     Each run is repeated four times: with its options under other letters, without any footage,
@@ -481,7 +525,7 @@ def audit(
         check_place(html, PAGE)
     session = replace(session, assignment=replace(session.assignment, replies=False))
 
-    def ask(report: RunReport, changed: Benchmark, folder: RunFolder) -> Mapping[str, Row]:
+    def ask(report: RunReport, changed: Benchmark, folder: RunFolder) -> Results:
         preset, ablation = report.spec.get("preset"), report.spec.get("ablation")
         ours, unlike_paper = session, tuple[str, ...]()
         if preset:
@@ -507,14 +551,16 @@ def audit(
     if html is not None:
         rows = [each.row for each in audits]
         page = render(
-            "audit.html.j2", columns=COLUMNS, rows=rows, passes=PASSES, flags=FLAGS, shown=SHOWN
+            "audit.html.j2",
+            columns=list(COLUMNS),
+            rows=rows,
+            passes=PASSES,
+            flags=FLAGS,
+            shown=SHOWN,
         )
         write_text(html, page)
-    if as_json:
-        emit_json({"audits": [each.plain() for each in audits], "flags": FLAGS, "shown": SHOWN})
-    else:
-        click.echo(table(COLUMNS, [[cell(text) for text in each.row] for each in audits]))
-        flagged = {name for each in audits for name in each.flags}
-        for name in FLAGS:
-            if name in flagged:
-                click.echo(f"\n{name}: {FLAGS[name]}.")
+    lines = [table(list(COLUMNS), [[cell(text) for text in each.row] for each in audits])]
+    flagged = {name for each in audits for name in each.flags}
+    lines += [f"\n{name}: {meaning}." for name, meaning in FLAGS.items() if name in flagged]
+    plain = [each.plain() for each in audits]
+    return Output({"audits": plain, "flags": FLAGS, "shown": SHOWN}, lines)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import click
 
 from longtake.cli.jobs import given_workers
 from longtake.cluster.backends import BackendAddress
 from longtake.errors import ConfigError
-from longtake_bench.runner import AskAll, cost_of, run_all
+from longtake_bench.results import QuestionResult
+from longtake_bench.runner import AskAll, run_all
 
 spend_option = click.option(
     "--max-spend",
@@ -27,7 +27,7 @@ def asking_on(
     where: BackendAddress | None,
     *,
     max_cost: float | None = None,
-    earlier: Mapping[str, Mapping[str, Any]] | None = None,
+    earlier: Mapping[str, QuestionResult] | None = None,
 ) -> Iterator[AskAll | None]:
     """Yield what asks questions on an engine, or ``None`` without ``--on``.
 
@@ -38,6 +38,6 @@ def asking_on(
             raise ConfigError("--max-spend needs --on; add --on processes")
         yield None
         return
-    spent = sum(map(cost_of, (earlier or {}).values()), 0.0)
+    spent = sum((row.cost for row in (earlier or {}).values()), 0.0)
     with where.open(given_workers()) as engine:
         yield partial(run_all, workers=engine, max_cost=max_cost, spent=spent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,16 +16,14 @@ from longtake.cli.jobs import on
 from longtake.cli.options import (
     FOLDER,
     PATH,
-    as_json,
     check_models,
     common,
     debug,
+    json_option,
     method_option,
-    number,
     session_options,
-    workers,
 )
-from longtake.cli.output import emit_json, progress, say
+from longtake.cli.output import Output, prints_json, progress, say
 from longtake.cluster.backends import BackendAddress
 from longtake.errors import MissingExtra
 from longtake.runner.assignment import roles_of
@@ -33,7 +32,8 @@ from longtake.types import GIVEN
 from longtake_bench import experiment
 from longtake_bench.benchmarks.lab import lab as lab_experiment
 from longtake_bench.cli.jobs import asking_on
-from longtake_bench.experiment import BASELINE
+from longtake_bench.cli.options import number, workers
+from longtake_bench.experiment import BASELINE, MethodResult
 from longtake_bench.lab.film import check_folder, make_world, read_script, summary, write_world
 from longtake_bench.lab.profile import parse
 from longtake_bench.runner import Solver
@@ -76,8 +76,7 @@ def run_command(
     workers: int,
     where: BackendAddress | None,
     session: Session,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Measure a method on worlds with known truth, against uniform sampling of as many frames.
 
     Without --model the profile's simulated model fills all roles; with --model ROLE=NAME it fills
@@ -103,33 +102,32 @@ def run_command(
     check_models(session, roles_of((method, BASELINE)), here=where is None)
     with asking_on(where) as ask_all:
         measured = experiment.measure(solver, made, workers, ask_all)
-    if as_json:
-        emit_json(measured.plain())
-        return
+    return Output(measured.plain(), _lines(measured))
+
+
+def _lines(measured: MethodResult) -> Iterator[str]:
     scored = measured.scored
-    click.echo(f"{measured.method} with {', '.join(measured.models)} ({measured.profile})")
-    click.echo(f"accuracy  {scored.accuracy}")
-    click.echo(
+    yield f"{measured.method} with {', '.join(measured.models)} ({measured.profile})"
+    yield f"accuracy  {scored.accuracy}"
+    yield (
         f"a question: {scored.mean('frames'):.1f} frames "
         f"({format_mean(scored.count('seen'))} distinct), "
         f"{format_mean(scored.count('rounds'))} rounds, {scored.mean('calls'):.1f} calls, "
         f"{scored.tokens:,.0f} tokens, {scored.mean('seconds'):.2f} s"
     )
     for kind, rate in measured.types().items():
-        click.echo(f"  {kind:<14}{rate}")
-    click.echo(f"uniform with {measured.uniform_frames} frames  {measured.uniform.accuracy}")
-    click.echo(f"lead      {measured.lead}")
+        yield f"  {kind:<14}{rate}"
+    yield f"uniform with {measured.uniform_frames} frames  {measured.uniform.accuracy}"
+    yield f"lead      {measured.lead}"
     citations = scored.citations
     if citations is not None:
         for name, value in citations.figures().items():
-            click.echo(f"  {name:<40}{value:.2f}")
-    failed = sorted(
-        (status, count) for status, count in scored.counts.items() if status not in GIVEN
-    )
+            yield f"  {name:<40}{value:.2f}"
+    failed = sorted(item for item in scored.counts.items() if item[0] not in GIVEN)
     if failed:
-        click.echo("not answered: " + ", ".join(f"{count} {status}" for status, count in failed))
+        yield "not answered: " + ", ".join(f"{count} {status}" for status, count in failed)
     for line in list_errors(scored.errors):
-        click.echo(visible(f"  {line}"))
+        yield visible(f"  {line}")
 
 
 @click.group()
@@ -159,9 +157,9 @@ def lab() -> None:
 )
 @number("--questions", "count", default=60, help="Maximum number of questions.")
 @click.option("--no-code", is_flag=True, hidden=True)
-@as_json
+@json_option
 @debug
-def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json: bool) -> None:
+def make(minutes: int, seed: int, out: Path, count: int, no_code: bool) -> Output:
     """Make a film with its subtitles, script and questions.
 
     The same seed and length always give the same world; the video file also depends on the version
@@ -177,11 +175,9 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
     with progress(world.script.name) as advance:
         write_world(world, out, code=not no_code, advance=advance)
     seconds = round(time.perf_counter() - began, 1)
-    if as_json:
-        emit_json({**json.loads(summary(world)), "folder": str(out), "seconds": seconds})
-    else:
-        scenes, questions = len(world.script.scenes), len(world.questions)
-        say(f"{out}: {minutes} minutes, {scenes} scenes, {questions} questions, {seconds} s")
+    scenes, questions = len(world.script.scenes), len(world.questions)
+    say(f"{out}: {minutes} minutes, {scenes} scenes, {questions} questions, {seconds} s")
+    return Output({**json.loads(summary(world)), "folder": out, "seconds": seconds})
 
 
 @lab.command()
@@ -202,11 +198,9 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
 @number("--port", kind=click.IntRange(0, 65535), default=8765, help="0 picks a free port.")
 @click.option("--latency", type=click.FloatRange(0), default=0.0, hidden=True)
 @click.option("--fail-rate", type=click.FloatRange(0, 1), default=0.0, hidden=True)
-@as_json
+@json_option
 @debug
-def serve(
-    world: Path | None, name: str, port: int, latency: float, fail_rate: float, as_json: bool
-) -> None:
+def serve(world: Path | None, name: str, port: int, latency: float, fail_rate: float) -> None:
     """Serve a simulated model on 127.0.0.1, through an OpenAI-compatible API.
 
     If the model name in a request begins with lab/, that model is served instead of --model.
@@ -229,10 +223,7 @@ def serve(
     with serving(SimulatedService(model, latency, fail_rate).app(), port) as url:
         # the first line of output is the value for --model
         address = f"{url}#{model.name}"
-        if as_json:
-            emit_json({"url": url, "model": address})
-        else:
-            click.echo(address)
+        Output({"url": url, "model": address}, [address]).show(as_json=prints_json())
         say("serving; press Ctrl-C to stop")
         # the server runs in other threads
         threading.Event().wait()

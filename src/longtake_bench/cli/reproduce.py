@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from longtake.cli.options import COUNT, PATH, ablation_option, allow_differences, common
-from longtake.cli.output import emit_json, say
+from longtake.cli.options import COUNT, PATH, common
+from longtake.cli.output import Output, say
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, RunError, unknown
 from longtake.llm.catalog import ModelCatalog
 from longtake.methods.base import configure
 from longtake.registry import methods
 from longtake.runner.assignment import read_role_assignment
+from longtake_bench.cli.options import ablation_option, allow_differences
 from longtake_bench.presets import PaperTable, TableCell, papers, read_paper
 from longtake_bench.report import read_labelled
 
@@ -56,8 +57,7 @@ def reproduce(
     out: Path | None,
     dry_run: bool,
     settings: Settings,
-    as_json: bool,
-) -> int:
+) -> Output:
     """Repeat the tables of a paper row by row, beside the published figures.
 
     Each row is one 'longtake eval' command, which --dry-run prints. Interrupted rows continue
@@ -83,8 +83,7 @@ def reproduce(
     if dry_run:
         unnamed = () if models or team else _unnamed(chosen, settings)
         planned = Commands(given, data, out or Path("repro"), settings)
-        _list(paper, chosen, planned, unnamed, as_json=as_json)
-        return 0
+        return _list(paper, chosen, planned, unnamed)
     if out is None:
         raise ConfigError("missing --out: a folder for the runs; or pass --dry-run")
     compared, failed = [], 0
@@ -103,8 +102,7 @@ def reproduce(
             say(f"ended with exit code {ended.returncode}; continuing with the other rows")
             continue
         compared.append((title, cell, _accuracy(place, data)))
-    _compare(compared, as_json=as_json)
-    return failed
+    return replace(_compare(compared), exit_code=failed)
 
 
 def _chosen(
@@ -139,7 +137,7 @@ def _with_cells(
     kept = []
     for table in tables:
         if cells := tuple(filter(chosen, table.cells)):
-            kept.append(dataclasses.replace(table, cells=cells))
+            kept.append(replace(table, cells=cells))
     return kept
 
 
@@ -166,7 +164,7 @@ def _command(
     return experiment.command("--data", str(folder), *given, "--out", str(place))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Commands:
     """The commands of cells as they are listed: they run as they stand."""
 
@@ -201,14 +199,9 @@ def _unnamed(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
 
 
 def _list(
-    paper: str,
-    tables: Sequence[PaperTable],
-    planned: Commands,
-    unnamed: Sequence[str],
-    *,
-    as_json: bool,
-) -> None:
-    """Print the rows of the tables with their commands."""
+    paper: str, tables: Sequence[PaperTable], planned: Commands, unnamed: Sequence[str]
+) -> Output:
+    """The rows of the tables with their commands."""
     rows: list[dict[str, Any]] = []
     lines: list[str] = []
     for table in tables:
@@ -243,10 +236,7 @@ def _list(
     elif not tables:
         experiments = ", ".join(read_paper(paper).experiments)
         lines.append(f"no table of {paper} is available; see the presets of eval: {experiments}")
-    if as_json:
-        emit_json({"paper": paper, "rows": rows, "models_to_configure": unnamed})
-    else:
-        click.echo("\n".join(lines))
+    return Output({"paper": paper, "rows": rows, "models_to_configure": unnamed}, lines)
 
 
 def size(cell: TableCell) -> str:
@@ -270,18 +260,13 @@ def _accuracy(place: Path, data: Mapping[str, Path]) -> str:
         return f"cannot be scored: {error}"
 
 
-def _compare(compared: Sequence[tuple[str, TableCell, str]], *, as_json: bool) -> None:
+def _compare(compared: Sequence[tuple[str, TableCell, str]]) -> Output:
     """Our figures beside the published ones."""
-    if as_json:
-        rows = [
-            {"table": title, "row": cell.row, "experiment": cell.experiment.name}
-            | {"published": cell.published, "ours": ours}
-            for title, cell, ours in compared
-        ]
-        emit_json({"rows": rows})
-        return
-    if compared:
-        click.echo("| row | experiment | published | ours |\n|---|---|---|---|")
+    rows = []
+    lines = ["| row | experiment | published | ours |", "|---|---|---|---|"] if compared else []
     for title, cell, ours in compared:
-        name = f"{title}, {cell.row}"
-        click.echo(f"| {name} | {cell.experiment.name} | {cell.published:.1f} % | {ours} |")
+        name = cell.experiment.name
+        row = {"table": title, "row": cell.row, "experiment": name}
+        rows.append({**row, "published": cell.published, "ours": ours})
+        lines.append(f"| {title}, {cell.row} | {name} | {cell.published:.1f} % | {ours} |")
+    return Output({"rows": rows}, lines)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +13,14 @@ import click
 
 from longtake._util import visible
 from longtake.agents.team import read_team, write_team
-from longtake.cli.options import (
-    COUNT,
-    FILE,
-    FOLDER,
-    PATH,
-    benchmark_files,
-    benchmark_parts,
-    check_models,
-    common,
-    retry_errors,
-    session_options,
-    workers,
-)
-from longtake.cli.output import TEAM, check_place, confirm, emit_json, say, time_left, worth_a_line
+from longtake.cli.options import COUNT, FILE, FOLDER, PATH, check_models, common, session_options
+from longtake.cli.output import TEAM, Output, check_place, confirm, say, time_left, worth_a_line
 from longtake.errors import ConfigError
 from longtake.runner.session import Session
 from longtake_bench import selection
 from longtake_bench.benchmarks import load
+from longtake_bench.cli.options import benchmark_files, benchmark_parts, retry_errors, workers
+from longtake_bench.results import QuestionResult
 from longtake_bench.selection import Selection
 
 VIDEOS = 150
@@ -85,8 +75,7 @@ def select(
     dry_run: bool,
     yes: bool,
     session: Session,
-    as_json: bool,
-) -> None:
+) -> Output:
     """Choose a team from a library of agents, without labels.
 
     Every agent answers a question about each of some videos, as in LVAgent's first round. The most
@@ -108,13 +97,8 @@ def select(
     benchmark = load(name, data, parts).draw(sample=sample, videos=videos, seed=session.seed)
     if dry_run:
         counted = f"{len(members)} agents × {len(benchmark.items)} questions of {benchmark.name}"
-        if as_json:
-            emit_json(
-                {"benchmark": name, "agents": len(members), "questions": len(benchmark.items)}
-            )
-        else:
-            click.echo(counted)
-        return
+        planned = {"benchmark": name, "agents": len(members), "questions": len(benchmark.items)}
+        return Output(planned, [counted])
     # asks every agent of the library, so all their hosts are announced
     assignment = replace(session.assignment, roster=members)
     asking = replace(session, assignment=assignment)
@@ -134,11 +118,8 @@ def select(
     notes = [f"Chosen by longtake select on {asked}, best first."]
     notes += [f"{each.member.name}: agrees in {each.agreement}" for each in chosen.ranking[:top]]
     write_team(out, chosen.team(top), notes)
-    if as_json:
-        emit_json(_plain(chosen, top, out))
-    else:
-        _show(chosen, top)
-        say(f"team: {out}")
+    say(f"team: {out}")
+    return Output(_plain(chosen, top, out), _lines(chosen, top))
 
 
 def _plain(chosen: Selection, top: int, out: Path) -> dict[str, Any]:
@@ -146,7 +127,7 @@ def _plain(chosen: Selection, top: int, out: Path) -> dict[str, Any]:
         {
             "name": each.member.name,
             "model": each.member.model,
-            "agreement": asdict(each.agreement),
+            "agreement": each.agreement,
             "answered": each.answered,
             "frames": each.mean("frames"),
             "calls": each.mean("calls"),
@@ -154,40 +135,39 @@ def _plain(chosen: Selection, top: int, out: Path) -> dict[str, Any]:
         }
         for rank, each in enumerate(chosen.ranking)
     ]
-    margin = chosen.margin(top)
     return {
-        "team": str(out),
+        "team": out,
         "questions": len(chosen.videos),
         "ranking": ranking,
-        "margin": None if margin is None else asdict(margin),
+        "margin": chosen.margin(top),
     }
 
 
-def _show(chosen: Selection, top: int) -> None:
-    """Print the ranking, and how clear the choice is."""
+def _lines(chosen: Selection, top: int) -> Iterator[str]:
+    """The ranking, and how clear the choice is."""
     usage = f"{'answered':>9}{'frames':>8}{'calls':>7}"
-    click.echo(f"{'':>3} {'agent':<20}{'agrees with most (95 %)':<40}{usage}")
+    yield f"{'':>3} {'agent':<20}{'agrees with most (95 %)':<40}{usage}"
     for rank, each in enumerate(chosen.ranking, start=1):
         agent = f"{each.member.name[:19]:<20}{each.agreement!s:<40}"
         usage = f"{each.answered:>9}{each.mean('frames'):>8.1f}{each.mean('calls'):>7.1f}"
-        click.echo(visible(f"{rank:>2}{'*' if rank <= top else ' '} {agent}{usage}"))
+        yield visible(f"{rank:>2}{'*' if rank <= top else ' '} {agent}{usage}")
     margin = chosen.margin(top)
     if margin is not None:
         caution = "" if margin.low > 0 else "; a larger sample may choose differently"
-        click.echo(f"the last in the team leads the first outside by {margin}{caution}")
+        yield f"the last in the team leads the first outside by {margin}{caution}"
 
 
-def _announcing(count: int) -> Callable[[str, Mapping[str, Any]], None]:
+def _announcing(count: int) -> Callable[[str, QuestionResult], None]:
     """Announces the results of each agent, with the time left."""
     began: dict[str, float] = {}
     done = Counter[str]()
 
-    def announce(name: str, row: Mapping[str, Any]) -> None:
+    def announce(name: str, row: QuestionResult) -> None:
         began.setdefault(name, time.monotonic())
         done[name] += 1
         left = count - done[name]
         if worth_a_line(done[name], left):
-            error = f"  error: {row['error']}" if row["status"] == "error" else ""
+            error = f"  error: {row.error}" if row.failed else ""
             rest = time_left(began[name], done[name], left)
             say(f"{name}: {done[name]} of at most {count} asked, {rest}{error}")
 

@@ -7,21 +7,14 @@ from typing import Any
 
 import click
 
-from longtake.cli.options import FOLDER, PATH, check_models, common, number
-from longtake.cli.output import (
-    Kind,
-    check_place,
-    emit_json,
-    human_seconds,
-    on_terminal,
-    progress,
-    say,
-)
+from longtake.cli.options import FOLDER, PATH, check_models, common
+from longtake.cli.output import Kind, Output, check_place, human_seconds, on_terminal, progress, say
 from longtake.config import Settings
 from longtake.perception.retriever import CARD, WEIGHTS, Shape
 from longtake.perception.torch_encoder import TorchImageTextEncoder, TrainableEncoder
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.session import Session
+from longtake_bench.cli.options import number
 from longtake_bench.training.data import CaptionRules, held_out, prepare
 from longtake_bench.training.fit import (
     Schedule,
@@ -101,9 +94,8 @@ def train_retriever(
     resume: bool,
     only_prepare: bool,
     settings: Settings,
-    as_json: bool,
     **given: Any,
-) -> None:
+) -> Output:
     """Train a head that finds the part of a film that a text describes.
 
     DATA lists captioned segments of films: JSON Lines, JSON or CSV with video, start, end and
@@ -136,9 +128,7 @@ def train_retriever(
     for line in notes:
         say(line)
     if only_prepare:
-        if as_json:
-            emit_json({"kept": len(pairs), "report": notes})
-        return
+        return Output({"kept": len(pairs), "report": notes})
     train, test = held_out(pairs, share, schedule.seed)
     shape = Shape(encoder.dim, layers, heads, frames)
     tuned = None
@@ -155,25 +145,25 @@ def train_retriever(
             f" --set perception.images=transformers --set perception.images_folder={out / ENCODER}"
         )
     export(out, shape, weights, test, made, encoder, schedule)
-    if as_json:
-        report = {
-            "head": str(out),
-            "trained_on": len(train),
-            "tested_on": len(test),
-            "device": made.device,
-            "pairs_per_second": made.pairs_per_second,
-            "losses": made.losses,
-            "recall": made.recalls,
-            "mean_pooling": made.pooled,
-        }
-        emit_json({**report, "report": notes})
-        return
-    click.echo(f"trained on {len(train)} clips, tested on {len(test)}")
-    click.echo(f"{made.device}, {made.pairs_per_second:.0f} pairs/s")
-    click.echo(f"{'':<14}" + "".join(f"recall@{rank:<6}" for rank in made.pooled))
+    report = {
+        "head": out,
+        "trained_on": len(train),
+        "tested_on": len(test),
+        "device": made.device,
+        "pairs_per_second": made.pairs_per_second,
+        "losses": made.losses,
+        "recall": made.recalls,
+        "mean_pooling": made.pooled,
+        "report": notes,
+    }
+    lines = [
+        f"trained on {len(train)} clips, tested on {len(test)}",
+        f"{made.device}, {made.pairs_per_second:.0f} pairs/s",
+        f"{'':<14}" + "".join(f"recall@{rank:<6}" for rank in made.pooled),
+    ]
     for name, recall in (("head", made.recalls[-1]), ("mean pooling", made.pooled)):
-        click.echo(f"{name:<14}" + "".join(f"{value:<13.3f}" for value in recall.values()))
-    click.echo(f"use it with {use}")
+        lines.append(f"{name:<14}" + "".join(f"{value:<13.3f}" for value in recall.values()))
+    return Output(report, [*lines, f"use it with {use}"])
 
 
 def _tell(clips: int) -> Tell:

@@ -16,6 +16,7 @@ from longtake.runner.session import Session
 from longtake.types import Segment
 from longtake_bench import report as reports
 from longtake_bench.audit import FLAGS, PASSES, altered, audit_runs
+from longtake_bench.results import QuestionResult
 from longtake_bench.runner import Solver, answer_one, collect
 from longtake_bench.runs import RunFolder
 
@@ -42,7 +43,7 @@ def asking(log):
     def ask(report, changed, folder):
         def counted(*arguments):
             for row in in_this_process(*arguments):
-                log.append(row["id"])
+                log.append(row.id)
                 yield row
 
         return collect(solver(report.method), changed, folder, ask_all=counted, resume=True)
@@ -107,7 +108,7 @@ def test_a_pass_asks_only_what_has_no_result_yet(runs, audits):
 
 def test_a_pass_made_from_other_answers_is_rejected(runs, audits):
     report, benchmark = runs[1]
-    rows = [{**row, "evidence": [[0.0, 2.0]]} for row in report.rows]
+    rows = [replace(row, evidence=[Segment(0, 2)]) for row in report.rows]
     with pytest.raises(RunError, match="made from other answers; delete it"):
         audit_runs([runs[0], (replace(report, rows=rows), benchmark)], asking([]))
 
@@ -126,7 +127,8 @@ def test_runs_that_cannot_be_compared_are_rejected(runs, tmp_path):
 
 def test_every_option_gets_another_letter():
     benchmark = audited.colours(COUNT)
-    rows = {item.asked.id: {"status": "answered"} for item in benchmark.items}
+    asked_ids = [item.asked.id for item in benchmark.items]
+    rows = {each: QuestionResult(each, "answered") for each in asked_ids}
     for before, after in zip(
         benchmark.items, altered("shuffled", benchmark, rows).items, strict=True
     ):
@@ -139,10 +141,10 @@ def test_every_option_gets_another_letter():
 def test_as_many_seconds_are_removed_elsewhere():
     benchmark = audited.colours(4)
     evidence = ([[3.0, 5.0], [4.0, 6.0]], [[7.0, 7.0]], [[0.0, 18.0]], [])
-    rows = {
-        item.asked.id: {"status": "answered", "choice": "A", "evidence": cited}
-        for item, cited in zip(benchmark.items, evidence, strict=True)
-    }
+    rows = {}
+    for item, pairs in zip(benchmark.items, evidence, strict=True):
+        cited = [Segment(*pair) for pair in pairs]
+        rows[item.asked.id] = QuestionResult(item.asked.id, "answered", choice="A", evidence=cited)
     cited, others = (altered(name, benchmark, rows).items for name in ("uncited", "thinned"))
     # what covers more than half of the video, or is not there, cannot be compared
     assert [item.asked.id for item in cited] == ["q0", "q1"] == [i.asked.id for i in others]

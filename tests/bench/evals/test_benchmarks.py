@@ -16,6 +16,7 @@ from longtake.video.clip import write_film
 from longtake_bench.benchmarks import about, benchmarks, load
 from longtake_bench.benchmarks.long_videos import DEV
 from longtake_bench.report import markdown, read
+from longtake_bench.results import QuestionResult
 from longtake_bench.runs import RunFolder
 from longtake_bench.scoring import by_tag
 
@@ -217,7 +218,7 @@ def scored(name, folder, answers):
         choice = answers[item.asked.id] or None
         status = "answered" if choice else "abstained"
         row = {"id": item.asked.id, "video": item.asked.video, "status": status, "choice": choice}
-        run.append({**row, "text": "", "usage": asdict(Usage())})
+        run.append(QuestionResult.of_row({**row, "text": "", "usage": asdict(Usage())}))
     return read(run, benchmark)
 
 

@@ -17,6 +17,7 @@ from longtake.types import Question
 from longtake_bench.benchmarks import BenchmarkQuestion, LabelledQuestion
 from longtake_bench.calibration import fits_of
 from longtake_bench.report import RunReport
+from longtake_bench.results import QuestionResult
 from longtake_bench.runner import Scored
 
 QUESTION = Question("Who leaves?", ("a", "b", "c", "d"))
@@ -36,8 +37,9 @@ def report(every_stage=True):
         dear = record("dear", "C" if number % 16 == 3 else "A", 50_000, supported=True)
         asked = BenchmarkQuestion(f"q{number}", f"film {number % 8}", QUESTION)
         items.append(LabelledQuestion(asked, "A"))
-        rows.append({"status": "answered", "choice": dear["choice"], "stages": [cheap, dear]})
-    right = [row["choice"] == "A" for row in rows]
+        stages = [cheap, dear]
+        rows.append(QuestionResult(asked.id, "answered", choice=dear["choice"], stages=stages))
+    right = [row.choice == "A" for row in rows]
     method = {"name": "auto", "fields": {"every_stage": every_stage}}
     spec = {"benchmark": {"name": "made up"}, "method": method, "models": {"llm": "m", "vlm": "v"}}
     return RunReport(Path("run"), spec, items, rows, Scored(items, rows, right))
@@ -58,7 +60,7 @@ def test_auto_learns_to_stop_where_the_cheap_stage_finds_support():
 def test_where_it_never_pays_to_go_on_only_first_answers_are_fitted():
     run = report()
     for row in run.rows:  # the dear stage repeats the cheap one's answer
-        row["stages"][1]["choice"] = row["stages"][0]["choice"]
+        row.stages[1]["choice"] = row.stages[0]["choice"]
     scored = Scored(run.items, run.rows, run.scored.right)
     (fit,) = fits_of([replace(run, scored=scored)], None, {})
     assert fit.stop_at == 0

@@ -23,8 +23,8 @@ def shown(session, benchmark, frames):
     """The pictures that uniform sampling of so many frames shows in its call."""
     solver = Solver("uniform", session.with_fields("uniform", {"frames": frames}))
     row = answer_one(solver, benchmark.source, benchmark.items[0].asked)
-    assert row["status"] == "answered"
-    return row["usage"]["frames"]
+    assert row.status == "answered"
+    return row.usage.frames
 
 
 def test_uniform_is_given_what_one_call_can_hold(benchmark):

@@ -7,6 +7,7 @@ from longtake.index.source import fingerprint
 from longtake.types import Question
 from longtake_bench import benchmarks
 from longtake_bench.benchmarks import NOT_TOLD, BenchmarkQuestion, LabelledQuestion, films
+from longtake_bench.results import QuestionResult
 from longtake_bench.scoring import sound
 
 
@@ -53,14 +54,14 @@ def test_the_questions_are_whole():
 
 def test_where_nothing_tells_an_abstention_is_right_and_an_error_is_not():
     item = LabelledQuestion(BenchmarkQuestion("q", "v", Question("What colour?")), NOT_TOLD)
-    assert sound(item, {"status": "abstained", "text": ""})
-    assert not sound(item, {"status": "error"})
-    assert not sound(item, {"status": "answered", "text": "green"})
+    assert sound(item, QuestionResult("q", "abstained", text=""))
+    assert not sound(item, QuestionResult("q", "error"))
+    assert not sound(item, QuestionResult("q", "answered", text="green"))
 
 
 def test_any_accepted_phrase_is_right():
     item = LabelledQuestion(
         BenchmarkQuestion("q", "v", Question("Which?")), "Webb", accepted=("the telescope",)
     )
-    assert sound(item, {"status": "answered", "text": "It is the Telescope."})
-    assert not sound(item, {"status": "answered", "text": "Webbed feet"})
+    assert sound(item, QuestionResult("q", "answered", text="It is the Telescope."))
+    assert not sound(item, QuestionResult("q", "answered", text="Webbed feet"))

@@ -8,12 +8,13 @@ from html.parser import HTMLParser
 import pytest
 
 from longtake.errors import MissingExtra, RunError
-from longtake.types import Question
+from longtake.types import Question, Usage
 from longtake_bench import report
 from longtake_bench.benchmarks import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake_bench.benchmarks.short_clips import egoschema_submission
 from longtake_bench.presets import Published
 from longtake_bench.report import html_report, markdown
+from longtake_bench.results import QuestionResult
 from longtake_bench.runs import RunFolder, list_errors
 
 USAGE = {"frames": 4, "calls": 2, "tokens_in": 90, "tokens_out": 10, "seconds": 1.5, "cost": 0.01}
@@ -68,7 +69,7 @@ def made(folder, choices, *, labels="ABAB", text="Why?", benchmark="toy", **spec
             "usage": USAGE,
             "notes": {text: 2},
         }
-        run.append(row)
+        run.append(QuestionResult.of_row(row))
     return report.read(run, Benchmark(benchmark, items, None))
 
 
@@ -160,7 +161,7 @@ def test_errors_are_listed_by_frequency_and_the_rest_counted(tmp_path):
     reported = made(tmp_path / "run", "")
     run = RunFolder(reported.folder)
     for number, error in enumerate("aabcdefg"):
-        run.append({"id": f"q{number}", "status": "error", "error": error, "usage": USAGE})
+        run.append(QuestionResult(f"q{number}", "error", error=error, usage=Usage(**USAGE)))
     items = [
         LabelledQuestion(BenchmarkQuestion(f"q{i}", "v", Question("Why?", ("one", "two"))), "A")
         for i in range(8)

@@ -51,7 +51,7 @@ def solver(method="processes:FirstOption", **fields):
 def test_every_question_is_asked_once_and_scored(tmp_path):
     log = tmp_path / "log"
     scored = evaluate(solver(log=str(log)), benchmark(), RunFolder(tmp_path / "run"), workers=2)
-    assert [row["choice"] for row in scored.rows] == ["A"] * 6
+    assert [row.choice for row in scored.rows] == ["A"] * 6
     assert scored.right == [True, False] * 3
     assert scored.accuracy.value == 0.5
     workers = {}
@@ -80,8 +80,8 @@ def test_films_are_opened_with_the_settings_of_the_run(tmp_path):
 def test_errors_are_results_and_count_as_wrong(tmp_path):
     folder = RunFolder(tmp_path / "run")
     scored = evaluate(solver(), benchmark(broken=True), folder)
-    assert scored.rows[0]["status"] == "error"
-    assert "no captions" in scored.rows[0]["error"]
+    assert scored.rows[0].status == "error"
+    assert "no captions" in scored.rows[0].error
     assert scored.right[0] is False
     assert len(scored.rows) == 6
 
@@ -96,7 +96,7 @@ def test_a_run_continues_where_it_stopped(tmp_path):
     log.unlink()
     again = evaluate(solver(log=str(log)), benchmark(), folder, resume=True)
     assert len(log.read_text().splitlines()) == 3
-    assert [r["id"] for r in again.rows] == [r["id"] for r in whole.rows]
+    assert [r.id for r in again.rows] == [r.id for r in whole.rows]
     ids = [json.loads(line)["id"] for line in results.read_text().splitlines()]
     assert len(ids) == len(set(ids)) == 6
 
@@ -158,9 +158,9 @@ def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
     session = Session(unchecked, ModelAssignment(("lab/acuity=1",)))
     faulty = Solver("processes:Faulty", session)
     scored = evaluate(faulty, benchmark(), RunFolder(tmp_path / "run"))
-    assert [row["status"] for row in scored.rows] == ["answered", "error", "answered"] * 2
-    assert scored.rows[1]["error"] == "ZeroDivisionError: division by zero"
-    assert scored.rows[1]["usage"]["calls"] == 1
+    assert [row.status for row in scored.rows] == ["answered", "error", "answered"] * 2
+    assert scored.rows[1].error == "ZeroDivisionError: division by zero"
+    assert scored.rows[1].usage.calls == 1
     assert scored.mean("calls") == 1.0
 
 
@@ -170,7 +170,7 @@ def test_a_full_disk_ends_the_run_and_is_no_result(tmp_path):
     faulty = Solver("processes:Faulty", session.with_fields("processes:Faulty", {"full": "v2"}))
     with pytest.raises(LongtakeError, match="No space left"):
         evaluate(faulty, benchmark(), folder)
-    assert {row["video"] for row in folder.results().values()} == {"v0", "v1"}
+    assert {row.video for row in folder.results().values()} == {"v0", "v1"}
 
 
 def test_one_process_at_a_time_works_on_a_run(tmp_path):
@@ -213,7 +213,7 @@ def test_no_label_reaches_a_solver(tmp_path):
     items = benchmark(labels=(SECRET,))
     folder = RunFolder(tmp_path / "run")
     scored = evaluate(solver("processes:Snoop", folder=str(folder.path)), items, folder)
-    assert {row["choice"] for row in scored.rows} == {"A"}, scored.rows[0]["text"]
+    assert {row.choice for row in scored.rows} == {"A"}, scored.rows[0].text
 
 
 @pytest.mark.campaign
@@ -226,7 +226,7 @@ def test_the_snoop_finds_what_is_there(tmp_path):
     scored = evaluate(
         solver("processes:Snoop", folder=str(folder.path)), benchmark(count=1), folder
     )
-    assert scored.rows[0]["choice"] == "B"
+    assert scored.rows[0].choice == "B"
 
 
 def lines(folder):
@@ -307,9 +307,9 @@ def test_a_result_tells_frames_and_rounds():
     session = Session(assignment=ModelAssignment(("lab/acuity=0.8",)))
     solver = Solver("videoagent", session)
     row = answer_one(solver, LabSource(captions=True), BenchmarkQuestion("q", "3:5", TOPIC))
-    assert row["usage"]["frames"] == 0  # captions are read, not shown
-    assert row["seen"] >= 5
-    assert 1 <= row["rounds"] <= 3
+    assert row.usage.frames == 0  # captions are read, not shown
+    assert row.seen >= 5
+    assert 1 <= row.rounds <= 3
 
 
 def test_traces_of_similar_identities_do_not_overwrite_each_other(tmp_path):
@@ -317,7 +317,7 @@ def test_traces_of_similar_identities_do_not_overwrite_each_other(tmp_path):
     question = Question("Which?", ("one", "two"))
     for identity in ("a/b", "a_b"):
         row = answer_one(solver, Captions(), BenchmarkQuestion(identity, "v0", question))
-        assert row["status"] in GIVEN
+        assert row.status in GIVEN
     names = [path.name for path in sorted(tmp_path.iterdir())]
     assert len(names) == 2
     assert names[1] == "a_b.jsonl"
@@ -341,5 +341,5 @@ def test_an_answer_whose_check_failed_is_an_error_that_is_asked_again():
     source = SimpleNamespace(footage=lambda video: None)
     for why, status in (("model", "error"), ("budget", "answered"), ("", "answered")):
         row = answer_one(Solver("blind", Session(why)), source, asked)
-        assert row["status"] == status
-        assert row["usage"]["calls"] == 1
+        assert row.status == status
+        assert row.usage.calls == 1

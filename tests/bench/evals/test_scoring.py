@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from longtake.errors import ConfigError
 from longtake.types import Question, Segment
+from longtake_bench import scoring
 from longtake_bench.benchmarks import BenchmarkQuestion, LabelledQuestion, load
+from longtake_bench.results import QuestionResult
 from longtake_bench.scoring import (
     Difference,
+    Metric,
     accuracy,
     clustered_error,
     correct,
@@ -107,36 +110,48 @@ def item(*evidence):
     )
 
 
+def cites(*evidence):
+    return QuestionResult("q", "answered", evidence=evidence)
+
+
+def test_a_new_figure_about_citations_appears_in_text_and_json(monkeypatch):
+    cited = Metric("citations", lambda each: float(len(each.cited)))
+    monkeypatch.setitem(scoring.CITATION_METRICS, "cited", cited)
+    measured = measure_citations([item(Segment(0, 1))], [cites(Segment(5, 6))], [True])
+    assert measured.figures()["citations"] == measured.plain()["cited"] == 1.0
+
+
+def test_an_interval_that_is_one_point_is_left_out():
+    assert str(Difference(0.0, 0.0, 0.0, 0, 0, 1.0)) == "+0.0%, p = 1"
+    assert str(Difference(0.1, 0.0, 0.2, 1, 0, 1.0)) == "+10.0% [+0.0%, +20.0%], p = 1"
+
+
 def test_precision_and_recall_are_those_of_right_answers():
     items = [item(Segment(10, 20)), item(Segment(10, 20)), item(Segment(50, 60))]
-    rows = [
-        {"evidence": [[12.0, 14.0], [90.0, 91.0]]},
-        {"evidence": [[200.0, 201.0]]},
-        {"evidence": []},
-    ]
-    measured = measure_citations(items, rows, [True, False, True])
+    results = [cites(Segment(12, 14), Segment(90, 91)), cites(Segment(200, 201)), cites()]
+    measured = measure_citations(items, results, [True, False, True])
     assert measured.questions == 3
-    assert measured.precision == 0.5  # the third cites nothing: it has no precision
-    assert measured.recall == 0.5
-    assert measured.uncited == 0.5
-    assert measured.cited_right == pytest.approx(1 / 3)
-    assert measured.miop == pytest.approx(1 / 3)
-    assert measured.miou == pytest.approx(0.2 / 3)
-    assert measured.acc_gqa == pytest.approx(1 / 3)
+    assert measured.means["precision"] == 0.5  # the third cites nothing: it has no precision
+    assert measured.means["recall"] == 0.5
+    assert measured.means["uncited"] == 0.5
+    assert measured.means["cited_right"] == pytest.approx(1 / 3)
+    assert measured.means["miop"] == pytest.approx(1 / 3)
+    assert measured.means["miou"] == pytest.approx(0.2 / 3)
+    assert measured.means["acc_gqa"] == pytest.approx(1 / 3)
 
 
 def test_seconds_count_over_all_questions():
     items = [item(Segment(10, 20)), item(Segment(10, 20)), item(Segment(50, 60))]
-    rows = [{"evidence": [[15.0, 35.0]]}, {"evidence": []}, {"evidence": [[50.0, 60.0]]}]
-    measured = measure_citations(items, rows, [False, False, False])
-    assert measured.overlapping == pytest.approx(2 / 3)
-    assert measured.seconds_precision == pytest.approx((0.25 + 1) / 2)
-    assert measured.seconds_recall == pytest.approx((0.5 + 1) / 3)
-    assert measured.seconds_f1 == pytest.approx((1 / 3 + 1) / 3)
+    results = [cites(Segment(15, 35)), cites(), cites(Segment(50, 60))]
+    measured = measure_citations(items, results, [False, False, False])
+    assert measured.means["overlapping"] == pytest.approx(2 / 3)
+    assert measured.means["seconds_precision"] == pytest.approx((0.25 + 1) / 2)
+    assert measured.means["seconds_recall"] == pytest.approx((0.5 + 1) / 3)
+    assert measured.means["seconds_f1"] == pytest.approx((1 / 3 + 1) / 3)
 
 
 def test_a_benchmark_without_intervals_has_no_figures():
-    assert measure_citations([item()], [{"evidence": [[1, 2]]}], [True]) is None
+    assert measure_citations([item()], [cites(Segment(1, 2))], [True]) is None
 
 
 def test_nextgqa_in_its_native_format(tmp_path):

@@ -91,7 +91,7 @@ def test_each_agent_is_asked_alone_through_perception_and_action(tmp_path):
     expected = {"team_size": 1, "max_rounds": 1, "reasons": False, "chunks": 6}
     assert {name: fields[name] for name in expected} == expected
     row = RunFolder(tmp_path / "dim").results()["q0"]
-    assert row["usage"]["calls"] <= 3, "gate, key information, answer"
+    assert row.usage.calls <= 3, "gate, key information, answer"
 
 
 def test_open_answers_are_compared_by_meaning(tmp_path, monkeypatch):

@@ -171,6 +171,14 @@ def test_the_answer_is_printed_before_clips_that_fail(run, film, tmp_path, monke
     assert "disk is full" in err
 
 
+def test_words_that_name_no_film_are_the_question(run, film):
+    code, out, err = run("ask", film, "Which", "colour", "is", "it", *OPTIONS, "--json")
+    assert code == 0, err
+    assert json.loads(out)["question"] == "Which colour is it"
+    code, out, err = run("ask", film, "gone", "Which colour is it?", *OPTIONS, "--json")
+    assert '"gone: no such file"' in out
+
+
 def test_an_error_tells_what_was_used(run, film):
     asked = ("ask", film, "Which?", *OPTIONS[:4], "--method", "videoagent")
     code, out, err = run(*asked, "--model", "test/leaving")
@@ -199,7 +207,9 @@ def test_compare_shows_one_row_a_method(run, film):
         "compare", film, "Which?", *OPTIONS, "--method", "blind", "--method", "uniform"
     )
     assert code == 0, err
-    rows = out.splitlines()
+    rows, _, explained = out.partition("\n\n")
+    rows = rows.splitlines()
+    assert explained.startswith("frames: pictures shown to models")
     assert [row.split()[0] for row in rows] == ["method", "blind", "uniform"]
     assert "A. red" in rows[1]
 

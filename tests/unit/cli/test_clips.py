@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
-from longtake.cli import answers
+from longtake.cli import clips
 from longtake.video.video import Video
 
 OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
@@ -69,9 +71,9 @@ def test_each_citation_is_cut_out(run, film, tmp_path):
     code, out, err = run("ask", film, "Which?", *OPTIONS, "--clips", "proof", "--json")
     assert code == 0, err
     cited = json.loads(out)["evidence"]
-    clips = sorted((tmp_path / "proof").glob("*.mp4"))
-    assert len(clips) == len(cited) > 0
-    assert clips[0].name.startswith("01_00-00-")
+    written = sorted((tmp_path / "proof").glob("*.mp4"))
+    assert len(written) == len(cited) > 0
+    assert written[0].name.startswith("01_00-00-")
 
 
 def test_clips_never_go_into_a_folder_that_holds_something(run, film, tmp_path):
@@ -84,15 +86,15 @@ def test_clips_never_go_into_a_folder_that_holds_something(run, film, tmp_path):
 
 def test_the_player_starts_at_the_first_citation(run, film, monkeypatch):
     started = []
-    monkeypatch.setattr(answers.shutil, "which", {"vlc": "/usr/bin/vlc"}.get)
-    monkeypatch.setattr(answers.subprocess, "Popen", lambda command, **_: started.append(command))
+    monkeypatch.setattr(clips.shutil, "which", {"vlc": "/usr/bin/vlc"}.get)
+    monkeypatch.setattr(clips.subprocess, "Popen", lambda command, **_: started.append(command))
     _, out, _ = run("ask", film, "Which?", *OPTIONS, "--open", "--json")
     first = json.loads(out)["evidence"][0]["start"]
     assert started[0][:2] == ["/usr/bin/vlc", f"--start-time={first:.3f}"]
 
 
 def test_without_a_player_it_is_said_where_to_look(run, film, monkeypatch):
-    monkeypatch.setattr(answers.shutil, "which", lambda _: None)
+    monkeypatch.setattr(clips.shutil, "which", lambda _: None)
     code, _, err = run("ask", film, "Which?", *OPTIONS, "--open")
     assert code == 0
     assert "no player found; install mpv or vlc" in err
@@ -107,3 +109,20 @@ def test_all_citations_are_one_reel(run, film, tmp_path):
     code, _, err = run("ask", film, "Which?", *OPTIONS, "--reel", "reel.mp4")
     assert code == 2
     assert "reel.mp4" in err
+
+
+@pytest.mark.processes
+def test_sigterm_leaves_no_half_written_clip(film, tmp_path):
+    code = (
+        "import os, signal\n"
+        "from longtake.cli import clips, run\n"
+        "from longtake.video import clip\n"
+        "def write_film(path, *args, **options):\n"
+        "    path.write_bytes(b'half')\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "clip.write_film = write_film\n"
+        f"raise SystemExit(run(['clip', {film!r}, '0', '1', '--out', 'half.mp4']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, list(tmp_path.iterdir())) == (130, [])
+    assert "interrupted" in done.stderr

@@ -433,14 +433,6 @@ def test_rough_figures():
     assert [human_bytes(count) for count in (12, 1500, 2.5e6, 7e12)] == sizes
 
 
-def test_an_error_that_is_its_own_cause_is_no_interrupt():
-    first, second = ValueError("one"), ValueError("two")
-    first.__cause__, second.__cause__ = second, first
-    assert not cli._interrupted(first)
-    second.__cause__ = KeyboardInterrupt()
-    assert cli._interrupted(first)
-
-
 def test_commands_that_are_printed_with_a_path_can_be_typed(run, film, tmp_path, monkeypatch):
     monkeypatch.setattr("longtake.cli.search.LONG", 1.0)
     odd = tmp_path / "it's my film.mp4"

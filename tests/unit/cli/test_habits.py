@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 
+import numpy as np
 import pytest
 from support.models import waiting
 from support.patience import PATIENCE
@@ -18,6 +19,7 @@ from longtake.cli.answers import StatusSink
 from longtake.cli.output import in_one_line, wrapped
 from longtake.runner.rendering import longest_gap
 from longtake.tracing.events import ChatCalled, Drafted, FramesSeen, Noted, RunStarted, StepBegan
+from longtake.video.clip import write_film
 
 MODEL = ("--model", "test/obliging", "--no-verify")
 
@@ -51,6 +53,16 @@ def test_questions_from_a_pipe_and_one_that_fails(run, film, monkeypatch):
     code, out, _ = run("ask", film, "--questions", "-", "--model", "test/gone")
     assert code == 4
     assert [row["status"] for row in rows(out)] == ["error", "error"]
+
+
+def test_a_sound_file_has_no_frames_to_save(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sound = tmp_path / "talk.mka"
+    write_film(sound, (), sound=np.zeros(32_000, np.float32))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("/frames 1\n"))
+    code, out, err = run("chat", sound, *MODEL)
+    assert (code, out, "has sound only, no pictures" in err) == (0, "", True)
+    assert not list(tmp_path.glob("*.png"))
 
 
 @pytest.mark.parametrize(

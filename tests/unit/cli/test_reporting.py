@@ -34,6 +34,11 @@ def nextqa(folder: Path, video: str) -> Path:
 
 LAB = ("lab-captions", "--of", "seeds=0-0", "--of", "minutes=3", "--of", "questions=2")
 SIMULATED = ("--model", "lab/acuity=1")
+READER = (
+    *("--model", "reader", "--set", "models.reader.backend=scripted"),
+    *("--set", f"models.reader.replies={json.dumps(['A'] * 50)}"),
+)
+"""A model for real captions, which simulated ones cannot read."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +46,7 @@ def runs(tmp_path_factory):
     """Runs of two methods on two benchmarks, and the data folder of one of them."""
     base = tmp_path_factory.mktemp("runs")
     data = nextqa(base / "nextqa", "7")
-    benchmarks = {"lab": LAB, "nextqa": ("nextqa-captions", "--data", data)}
+    benchmarks = {"lab": (*LAB, *SIMULATED), "nextqa": ("nextqa-captions", "--data", data, *READER)}
     folders = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LONGTAKE_CACHE", str(base / "cache"))
@@ -49,7 +54,7 @@ def runs(tmp_path_factory):
         for name, arguments in benchmarks.items():
             for method in ("blind", "uniform"):
                 folder = base / f"{name}-{method}"
-                line = ("eval", *arguments, "--method", method, *SIMULATED, "--out", folder)
+                line = ("eval", *arguments, "--method", method, "--out", folder)
                 assert cli.run([*map(str, line)]) == 0
                 folders[name, method] = folder
     return folders, data
@@ -121,16 +126,28 @@ PRESET = ("--preset", "videoagent-nextqa", "--allow-differences")
 @pytest.mark.parametrize("asked", [(), ("--verify",)])
 def test_a_preset_checks_answers_only_if_asked(run, runs, tmp_path, monkeypatch, asked):
     monkeypatch.setattr("longtake_bench.runner.Processes", Inline)
-    line = (*PRESET, "--data", runs[1], *SIMULATED, "--out", tmp_path / "r")
+    line = (*PRESET, "--data", runs[1], *READER, "--out", tmp_path / "r")
     code, _, err = run("eval", *line, *asked)
     assert code == 0, err
     spec = json.loads((tmp_path / "r" / "spec.json").read_text())
     assert f"verify={bool(asked)}" in spec["answers"]
 
 
+def test_what_cannot_give_a_figure_is_refused_before_anything_is_asked(run, tmp_path):
+    line = ("eval", "nextqa-captions", "--data", nextqa(tmp_path / "nextqa", "7"))
+    code, out, err = run(*line, *SIMULATED, "--out", tmp_path / "r")
+    assert (code, out) == (2, "")
+    assert "lab/acuity=1 is simulated and cannot read the real captions" in err
+    (tmp_path / "nextqa" / "map_vid_vidorID.json").write_text("{}")
+    code, out, err = run("eval", "nextqa", *line[2:], *READER, "--out", tmp_path / "r")
+    assert (code, out) == (2, "")
+    assert "1 of 1 videos are missing: 7; see 'longtake eval --list nextqa'" in err
+    assert not (tmp_path / "r").exists()
+
+
 def test_other_encoders_than_the_papers_are_allowed_by_name_and_reported(run, runs, tmp_path):
     folder, page = tmp_path / "r", tmp_path / "report.html"
-    line = ("eval", *PRESET[:2], "--data", runs[1], *SIMULATED, "--out", folder)
+    line = ("eval", *PRESET[:2], "--data", runs[1], *READER, "--out", folder)
     code, _, err = run(*line)
     assert code == 2
     different = "MiniLM, which compares captions by meaning, instead of EVA-CLIP-8B-plus"
@@ -162,7 +179,7 @@ def test_an_ablation_is_a_row_of_the_tables(run, tmp_path, monkeypatch):
     (data / "subset_anno.json").write_text(json.dumps({"u": {**row, "truth": 1}}))
     (data / "lavila_subset.json").write_text(json.dumps({"u": ["a dog"]}))
     preset = ("--preset", "videoagent-egoschema", "--ablation", "no-self-evaluation")
-    given = ("--allow-differences", "--data", data, *SIMULATED, "--out", tmp_path / "r")
+    given = ("--allow-differences", "--data", data, *READER, "--out", tmp_path / "r")
     code, out, err = run("eval", *preset, *given)
     assert code == 0, err
     figure = "| without self-evaluation (videoagent-egoschema, no-self-evaluation) | 59.6 % |"
@@ -173,12 +190,12 @@ def test_an_ablation_is_a_row_of_the_tables(run, tmp_path, monkeypatch):
 
 
 def test_a_row_of_a_paper_is_repeated_beside_its_published_figure(run, runs, tmp_path):
-    allowed = (*SIMULATED, "--allow-differences")
+    allowed = (*READER, "--allow-differences")
     asked = ("reproduce", "videoagent", "--table", "3", "--data", runs[1], *allowed)
     code, out, _ = run(*asked, "--dry-run")
     assert code == 0
-    options = "--model lab/acuity=1 --allow-differences"
-    assert f"--data {runs[1]} {options} --out repro/videoagent/3/1-videoagent" in out
+    assert f"--data {runs[1]} --model reader --allow-differences" in out
+    assert "--out repro/videoagent/3/1-videoagent" in out
     assert "VideoAgent: 71.3 %" in out
     code, out, err = run(*asked, "--out", tmp_path / "repro")
     assert code == 0, err
@@ -329,7 +346,7 @@ def test_a_leaderboard_links_to_every_question_and_keeps_texts_without_terms(run
     anno = {"q-1": {"question": "What is the secret?", **options, "truth": 2}}
     (ego / "subset_anno.json").write_text(json.dumps(anno))
     (ego / "lavila_subset.json").write_text(json.dumps({"q-1": ["someone walks", "<b>"]}))
-    made = ("--method", "blind", *SIMULATED, "--out", tmp_path / "blind")
+    made = ("--method", "blind", *READER, "--out", tmp_path / "blind")
     assert run("eval", "egoschema-captions", "--data", ego, *made)[0] == 0
     made = (*LAB, "--method", "blind", *SIMULATED, "--limit", 1, "--out", tmp_path / "few")
     assert run("eval", *made)[0] == 0

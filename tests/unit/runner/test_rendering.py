@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from longtake.runner.conversation import CARRIED, carry_on, with_carried
 from longtake.runner.rendering import (
     RenderedAnswer,
     as_html,
@@ -19,6 +18,7 @@ from longtake.runner.rendering import (
     sureness,
     times_of,
 )
+from longtake.runner.session import CARRIED, carry_on, with_carried
 from longtake.types import Answer, Evidence, Segment, Usage
 
 HERE = Segment(61, 61)

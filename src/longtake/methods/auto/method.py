@@ -24,12 +24,12 @@ from typing import Any, ClassVar
 from longtake import registry
 from longtake.agents.calibration import Vote, find, fits_from, footage_kind, leader, vote_of
 from longtake.agents.run import Run, StageRun
-from longtake.agents.verify import Checked, check
+from longtake.agents.verify import Checked
 from longtake.errors import BudgetSpent, LongtakeError, ModelError
 from longtake.footage.protocol import Footage
 from longtake.llm.capabilities import capabilities_of
 from longtake.llm.chat import Card
-from longtake.methods.base import Method, configure, has_trait, name_of
+from longtake.methods.base import Method, checked_by, configure, has_trait, name_of
 from longtake.retrieval.question_kinds import asks_about_speech, asks_for_words
 from longtake.tracing.events import STAGE, note, step
 from longtake.types import Answer, Question
@@ -159,7 +159,7 @@ class Cascade:
         answer = method.answer(self.footage, self.question, stage)
         vote: dict[str, Any] = {"stage": key}
         if answer.is_given:
-            self.checks.append(self.check(answer, stage, itself=has_trait(method, "checks_itself")))
+            self.checks.append(self.check(method, answer, stage))
             self.votes.append(vote_of(key, answer, self.checks[-1]))
             self.leader, self.probability = leader(self.votes, self.question, self.fit)
             self.run.propose(self.conclude(), complete=True)
@@ -170,17 +170,14 @@ class Cascade:
         tokens = used.tokens_in + used.tokens_out
         note(STAGE, **vote, tokens=tokens, frames=used.frames, footage=kind)
 
-    def check(self, answer: Answer, stage: StageRun, *, itself: bool) -> Checked:
+    def check(self, method: Method, answer: Answer, stage: StageRun) -> Checked:
         """The check of an answer; an answer that was already supported is not checked again."""
-        if itself and answer.evidence:
-            return Checked(answer, supports=len(answer.evidence))
-        if not self.run.checks:
-            return Checked(answer)
         asked = Vote("", answer.choice, answer.text)
+        cites_itself = has_trait(method, "checks_itself") and answer.evidence
         for vote, known in zip(self.votes, self.checks, strict=True):
-            if vote.supported and vote.agrees(asked):
+            if self.run.checks and not cites_itself and vote.supported and vote.agrees(asked):
                 return replace(known, answer=replace(answer, evidence=known.answer.evidence))
-        return check(answer, self.footage, self.question, stage)
+        return checked_by(method, answer, self.footage, self.question, stage)
 
     def suggest(self, answer: Answer) -> None:
         """Propose a stage's answer as long as no stage has concluded."""

@@ -22,6 +22,7 @@ from longtake.errors import (
     MissingExtra,
     ModelError,
 )
+from longtake.runner.results import OUTCOME, result_data
 from longtake.server.films import NoSuchFilm, public_message
 from longtake.server.journal import JournalUnwritable
 from longtake.server.openai.requests import FilmRequest, SentFrames
@@ -150,22 +151,15 @@ def usage_of(usage: Usage) -> dict[str, Any]:
 
 def extras(head: Head, request: FilmRequest, result: Result) -> dict[str, Any]:
     """What the protocol has no fields for."""
-    answer = result.answer
+    data = result_data(result)
     understood = {"form": request.asked.form, "question": request.asked.text}
     return {
         "run": head.run,
         "film": head.film,
         "footage": _footage(request),
         "asked": {**understood, "options": list(request.asked.options)},
-        "method": result.method,
-        "models": dict(result.models),
-        "status": answer.status,
-        "choice": answer.choice,
-        "text": answer.text,
-        "reason": answer.reason,
-        "confidence": answer.confidence,
-        "evidence": [asdict(evidence) for evidence in answer.evidence],
-        "usage": asdict(result.usage),
+        **{name: data[name] for name in ("method", "models", *OUTCOME, "usage")},
+        "evidence": [asdict(evidence) for evidence in result.answer.evidence],
         "cost": result.usage.cost,
     }
 

@@ -34,7 +34,7 @@ from longtake._util import write_atomically
 from longtake._util.cancellation import Cancelled
 from longtake.errors import LongtakeError, MediaError
 from longtake.index.store import folder_bytes, private_folder
-from longtake.runner.conversation import CARRIED
+from longtake.runner.session import CARRIED
 from longtake.server.events import disconnected, read_trace
 from longtake.server.films import SENT, NoSuchFilm
 from longtake.server.journal import Ask

@@ -31,10 +31,14 @@ export function money(cost) {
 
 export const count = (n) => (n == null ? "–" : n.toLocaleString("en"));
 
+// how long something is, which a clock could be mistaken for a time of day
 export function duration(seconds) {
   if (seconds == null) return "–";
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  return `${clock(seconds)} min`;
+  const whole = Math.round(seconds);
+  const minutes = Math.floor(whole / 60) % 60;
+  if (whole < 3600) return `${minutes} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${minutes} min`;
 }
 
 export const share = (value) => `${Math.round(value * 100)} %`;

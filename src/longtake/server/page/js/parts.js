@@ -2,7 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { follow, get, post } from "./api.js";
-import { clock, count, duration, money, plural, share } from "./format.js";
+import { count, duration, money, plural, share } from "./format.js";
 
 export function useAsync(load, inputs) {
   const [state, setState] = useState({ loading: true });
@@ -203,7 +203,7 @@ export function Folders({ onState }) {
         ${state.watching ? html`<button class="quiet" onClick=${() => watch(false)}>Stop watching</button>`
           : html`<button onClick=${() => watch(true)}>Watch these folders</button>`}</div>
       <p role="status">${ready} of ${plural(state.listed, "film")} can be searched together${films > ready
-        && `, ${films - ready} only in part`}${films > 0 && html`<span class="muted"> · ${clock(state.seconds)}</span>`}</p>
+        && `, ${films - ready} only in part`}${films > 0 && html`<span class="muted"> · ${duration(state.seconds)}</span>`}</p>
       ${doing ? html`<p class="muted small">${doing.film}: ${progressOf(doing.part, doing.share)}, ${doing.job} of ${doing.jobs}
           ${doing.left != null && ` · about ${duration(doing.left)} left`}</p>
           <${Bar} value=${(doing.job - 1 + doing.share) / doing.jobs} label="Indexing" />`
