@@ -48,7 +48,6 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
     lines = [
         ("info", film),
         ("frames", film, "--at", "1", "--out", folder / "stills"),
-        ("compare", film, *asked, *model, "--dry-run"),
         ("index", film),
         ("search", film, "a sign"),
         ("info", film, "--blocks"),

@@ -56,7 +56,17 @@ def test_methods_and_models_of_the_package_are_found(longtake: Any) -> None:
 @pytest.mark.campaign
 def test_an_evaluation_runs_and_one_prompt_is_overridden(longtake: Any, tmp_path: Path) -> None:
     """It starts longtake in processes, as the example package says."""
-    asked = ("eval", "lab", *LAB, "--method", "echo", "--model", "echo/B", "--traces")
+    asked = (
+        "eval",
+        "lab",
+        *LAB,
+        "--method",
+        "echo",
+        "--model",
+        "echo/B",
+        "--traces",
+        "--no-verify",
+    )
     first = longtake(*asked, "--out", "first", "--json")
     assert first.returncode == 0, first.stderr
     own = tmp_path / "words" / "longtake_echo"

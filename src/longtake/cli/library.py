@@ -55,7 +55,7 @@ from longtake.library import (
     LibraryAnswer,
     ask_library,
 )
-from longtake.library.add import State, SurveyedFile, rebuild, watch
+from longtake.library.add import State, SurveyedFile, rebuild
 from longtake.library.ask import TRIES
 from longtake.library.collection import problems
 from longtake.library.collection import status as state_of
@@ -244,7 +244,6 @@ def library() -> None:
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the films; repeatable.")
 @only_option
-@click.option("--watch", "watching", is_flag=True, help="Keep adding films as they appear.")
 @on
 @workers_option
 @library_option
@@ -253,12 +252,11 @@ def add(
     paths: tuple[Path, ...],
     tags: tuple[str, ...],
     only: tuple[str, ...],
-    watching: bool,
     where: BackendAddress | None,
     workers: int | None,
     folder: Path | None,
     settings: Settings,
-) -> Output | None:
+) -> Output:
     """Add films, and all films below folders.
 
     Films are recognised by their content: a file that was moved or renamed keeps its index, and a
@@ -278,33 +276,24 @@ def add(
         if not path.exists():
             raise MediaError(path, "not_found", "no such file or folder")
 
-    def run() -> AddReport:
-        failed = {}
-        # with --watch, a drive may be disconnected for a while
-        there = [path for path in paths if path.exists()]
+    with show_notes():
+        failed: dict[Path, str] = {}
         if where is not None:
-            files = [place.path for place in films_in(there)]
+            files = [place.path for place in films_in(paths)]
             films = index_on(where, files, settings, workers=workers, only=only)
             failed = {film.path: film.failure.message for film in films if film.failure}
         parts = only or TASKS
         adder = Adder(chosen, tags=tags, parts=parts, on_survey=_surveyed, on_job=_announce_job)
-        return adder.add(there, failed=failed)
-
-    with show_notes():
-        if watching:
-            say("watching; press Ctrl-C to stop")
-            watch(paths, run, on_round=_summed)
-            return None
-        report = run()
+        report = adder.add(paths, failed=failed)
     _summed(report)
     states = [
         {"path": each.path, "state": each.state, "fingerprint": each.entry.fingerprint}
         for each in report.surveyed
     ]
-    failed = [{"path": path, "error": error} for path, error in report.failed]
-    data = {"films": states, "failed": failed, "indexed": sorted(set(report.indexed))}
+    errors = [{"path": path, "error": error} for path, error in report.failed]
+    data = {"films": states, "failed": errors, "indexed": sorted(set(report.indexed))}
     # messages have said it already
-    return Output(data, exit_code=2 if failed else 0)
+    return Output(data, exit_code=2 if errors else 0)
 
 
 def _surveyed(outcome: SurveyedFile | MediaError) -> None:
