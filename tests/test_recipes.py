@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -200,6 +201,51 @@ def test_benchmark(recipe: Recipe, film: Path) -> None:
     (result,) = (recipe.folder / "runs/quiz/results.jsonl").read_text().splitlines()
     assert json.loads(result)["choice"] in ("A", "B")
     assert "quiz" in recipe.run(report)
+
+
+@pytest.mark.parametrize(
+    ("section", "file", "before", "check"),
+    [
+        (
+            "A column of the report",
+            "longtake_bench/report.py",
+            '    "run": lambda run',
+            """
+from types import SimpleNamespace
+from longtake_bench.report import COLUMNS
+assert COLUMNS["given"](SimpleNamespace(given=1, total=4)) == "25%"
+""",
+        ),
+        (
+            "What lookup cites",
+            "longtake/retrieval/citing.py",
+            "    if not reader or any(passage.source",
+            """
+from longtake.footage.plain import PlainFootage
+from longtake.retrieval.citing import supporting
+from longtake.retrieval.passages import Passage
+from longtake.retrieval.relevance import Reader
+from longtake.types import Line, Question, Segment
+question = Question("Which law school is thanked?")
+line = Line(Segment(0.0, 2.0), "Stanford Law School is thanked")
+found = [Passage(source, (line,)) for source in ("onscreen", "speech")]
+cited = supporting(Reader(PlainFootage, question), "Stanford", question, found)
+assert [passage.source for passage, _ in cited] == ["speech"], cited
+""",
+        ),
+    ],
+)
+def test_one_file_is_changed(
+    tmp_path: Path, section: str, file: str, before: str, check: str
+) -> None:
+    (added,) = re.findall(r"^```python\n(.*?)^```", SECTIONS[section], re.MULTILINE | re.DOTALL)
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    path = tmp_path / "src" / file
+    text = path.read_text()
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, f"{added}{before}"))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    subprocess.run([sys.executable, "-c", check], env=environment, check=True)
 
 
 @following("A command")
