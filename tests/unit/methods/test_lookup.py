@@ -228,6 +228,14 @@ def test_what_a_film_is_about_is_quoted_where_a_model_makes_it_up():
         assert f"“{each.text}”" in answer.text
 
 
+def test_what_a_film_with_title_cards_is_about_names_each_part():
+    cards = [Line(Segment(150 * n, 150 * n + 3), f"{n}. THE BATTERY") for n in (1, 2)]
+    footage = TestFootage(400, lines=TALK, onscreen=cards)
+    answer, _ = asked("Elephants burn.", Question("What is this film about?"), footage)
+    assert answer.text == "Its parts: 1. THE BATTERY; 2. THE BATTERY."
+    assert [each.segment for each in answer.evidence] == [card.segment for card in cards]
+
+
 def test_a_summary_that_a_model_wrote_before_is_the_answer(monkeypatch):
     footage = TestFootage(400, lines=TALK)
     summary = CitedSentence("They talk of lunch.", 300.0, 304.0, "speech", "Lunch is at noon.")

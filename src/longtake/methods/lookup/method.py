@@ -356,8 +356,12 @@ class Lookup:
             note_found(cited_lines, cited_lines)
             text = self.account(question, [line.text for line in lines], run)
             sentences = list(held_by(lines, text, question.text).values())
-        text = " ".join(each.text for each in sentences)
-        if not sentences:
+        cards = [chapter.sentences[0] for chapter in overview.chapters if chapter.on_card]
+        text = " ".join(each.text for each in sentences if each not in cards)
+        if cards:
+            text = f"{text} Its parts: {'; '.join(card.text for card in cards)}.".strip()
+            sentences += cards
+        elif not sentences:
             sentences = list(overview.summary)
             text = " … ".join(f"“{each.text}”" for each in sentences)
         if not sentences:
