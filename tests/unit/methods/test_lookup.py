@@ -20,7 +20,7 @@ from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Reply
 from longtake.methods.lookup import method
 from longtake.methods.lookup.method import Lookup, wants_account
-from longtake.retrieval.citing import LOOK, NOT_FOUND, passages_stating
+from longtake.retrieval.citing import LOOK, NO_QUESTION, NOT_FOUND, passages_stating
 from longtake.retrieval.passages import Passage, excerpt, is_misread, read, screens
 from longtake.retrieval.ranking import RELEVANT, choose, queries_of, relevance_with_type
 from longtake.retrieval.who_said import UNRELATED, shared_words
@@ -114,6 +114,11 @@ def test_nothing_that_bears_on_the_question_is_an_abstention_without_a_call(foot
     answer, prompts = asked("his own", question, footage)
     assert (answer.status, answer.reason) == ("abstained", f"{NOT_FOUND}; {LOOK}")
     assert prompts == []
+
+
+def test_small_talk_is_told_what_is_answered(footage):
+    answer, prompts = asked("", Question("tell me a xylophone joke"), footage)
+    assert (answer.status, answer.reason, prompts) == ("abstained", NO_QUESTION, [])
 
 
 @pytest.mark.parametrize("reply", ["", "Not told.", "It weighs forty pounds."])

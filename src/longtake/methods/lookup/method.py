@@ -105,6 +105,7 @@ from longtake.retrieval.question_kinds import (
     asks_for_moments,
     asks_for_words,
     asks_who_said,
+    in_full,
 )
 from longtake.retrieval.ranking import (
     asked_for,
@@ -176,6 +177,7 @@ class Lookup:
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Search, then answer from what was found."""
+        question = replace(question, text=in_full(question.text))
         time = asks_at(question)
         if time is not None:
             return at_time(read(footage, None), time, footage)
