@@ -558,13 +558,10 @@ def with_nearest_frames(answer: Answer, footage: Footage, question: Question) ->
 
     Not if pictures cannot answer it, nor if the film would have to be indexed for it.
     """
-    about = " ".join(lexical.content_words(in_full(question.text)))
-    if (
-        answer.status != "abstained"
-        or not about
-        or not is_question(question.text)
-        or not may_be_visible(question)
-    ):
+    text = in_full(question.text)
+    about = " ".join(lexical.content_words(text))
+    asks = bool(question.options) or is_question(text)
+    if answer.status != "abstained" or not about or not asks or not may_be_visible(question):
         return answer
     if "pictures" not in footage.has or not footage.indexed:
         return answer

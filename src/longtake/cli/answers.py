@@ -21,7 +21,17 @@ from longtake._util.timecode import clock
 from longtake.agents.answer import claims
 from longtake.algorithms.intervals import union
 from longtake.cli.indexing import say_languages
-from longtake.cli.output import NEW, bold, check_place, faint, on_terminal, say, with_quote, wrapped
+from longtake.cli.output import (
+    NEW,
+    bold,
+    check_place,
+    faint,
+    on_terminal,
+    progress,
+    say,
+    with_quote,
+    wrapped,
+)
 from longtake.errors import ConfigError, LongtakeError
 from longtake.index.film import Film
 from longtake.registry import methods
@@ -411,13 +421,15 @@ def write_reel(film: Film, evidence: Sequence[Evidence], path: Path) -> None:
         say("--reel: the answer cites nothing, so no reel was written")
         return
     stretches = union(map(shown_stretch, evidence))
-    join([(film.video, stretch) for stretch in stretches], path)
+    with progress(f"writing {path.name}") as advance:
+        join([(film.video, stretch) for stretch in stretches], path, advance=advance)
     say(f"reel: {path}")
 
 
 def write_clip(film: Film, stretch: Segment, path: Path) -> dict[str, Any]:
     """Write a clip and its subtitles; return what was written, for ``--json``."""
-    written = cut(film.video, stretch, path)
+    with progress(f"writing {path.name}") as advance:
+        written = cut(film.video, stretch, path, advance)
     srt_file = path.with_suffix(".srt")
     spoken, _ = film.known_lines()
     subtitles = str(srt_file) if write_subtitles(spoken, written, srt_file) else None

@@ -18,7 +18,7 @@ from longtake.types import Answer, Question
 NOT_FOUND = "not found in what can be heard or read"
 
 
-NO_QUESTION = "longtake answers questions about what this film says and shows"
+NO_QUESTION = "only questions about what this film says and shows are answered"
 
 
 LOOK = "the pictures may tell: ask a method that looks, with a model that sees"
