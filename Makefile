@@ -79,11 +79,10 @@ lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# Documentation tools have a separate environment; they parse longtake and do not import it.
+# Documentation tools have a separate environment; they need no longtake.
 build/docs-tools/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv build/docs-tools
-	build/docs-tools/bin/python -m pip --quiet --disable-pip-version-check install --constraint constraints.txt \
-		"mkdocs-material>=9.8,<10" "mkdocstrings-python>=2,<3"
+	build/docs-tools/bin/python -m pip --quiet --disable-pip-version-check install --constraint constraints.txt "mkdocs-material>=9.8,<10"
 	touch $@
 
 docs: build/docs-tools/.ready  ## build the documentation site in build/site; warnings are errors

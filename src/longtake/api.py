@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import queue
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -31,7 +32,7 @@ from longtake.runner.session import Session
 from longtake.runner.table_schema import read_schema
 from longtake.tracing.events import Event, Sink
 from longtake.tracing.sinks import CallbackSink
-from longtake.types import Question, QuestionKind, Result, Segment
+from longtake.types import Line, Question, QuestionKind, Result, Segment
 from longtake.video.clip import clip_bytes
 from longtake.video.pictures import encoded
 from longtake.video.remote import film_path
@@ -121,6 +122,7 @@ def _across(loop: asyncio.AbstractEventLoop, act: Callable[[Any], None]) -> Call
 
 
 P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
 OnEvent: TypeAlias = Callable[[Event], None]
 OnProgress: TypeAlias = Callable[[str, float], None]
 """Called with the part that is being indexed and the fraction of it that is done, 0 to 1."""
@@ -140,15 +142,20 @@ def _result_of(
 ) -> Callable[Concatenate[OpenFilm, P], Result]:
     """The method ``ask``: it takes the parameters of ``stream`` and returns its last item."""
 
-    # so that help() shows the parameters
-    @functools.wraps(stream, assigned=("__module__",))
     def ask(self: OpenFilm, /, *args: P.args, **kwargs: P.kwargs) -> Result:
         """Ask a question; returns the result. Arguments are those of :meth:`stream`."""
         *_, result = stream(self, *args, **kwargs)
         assert isinstance(result, Result)
         return result
 
-    return ask
+    return _shown_as(ask, stream, "Result")
+
+
+def _shown_as(function: F, like: Callable[..., Any], returns: str) -> F:
+    """Let help() and inspect show the parameters of another function, and another result."""
+    signature = inspect.signature(like).replace(return_annotation=returns)
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function
 
 
 class OpenFilm:
@@ -275,13 +282,27 @@ class OpenFilm:
     ) -> SearchResult:
         """Find the moments that match a text best; the film is indexed first if necessary.
 
-        With ``by``, only lines of that speaker are searched.
+        The result is a sequence of hits, best first. With ``by``, only lines of that speaker are
+        searched.
         """
         with _stoppable(stop):
             pictures = self.film.pictures
             pictures.build(pictures.layers(), _advance("frames", on_progress))
             speech_task(self.film, within).build(_advance("speech", on_progress))
             return search(self.film, text, within=within, top=top, by=by)
+
+    def transcript(
+        self,
+        /,
+        *,
+        within: Segment | None = None,
+        on_progress: OnProgress | None = None,
+        stop: Stop | None = None,
+    ) -> list[Line]:
+        """What is said, from subtitles if there are any; else speech is recognised first."""
+        with _stoppable(stop):
+            speech_task(self.film, within).build(_advance("speech", on_progress))
+            return self.film.speech(within)
 
     def index(
         self,
@@ -343,7 +364,7 @@ def _stream_twin(
     def call(self: AsyncFilm, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[R]:
         return in_thread_each(lambda: method(self.film, *args, **kwargs))
 
-    return call
+    return _shown_as(call, method, "AsyncIterator[Event | Result]")
 
 
 class AsyncFilm:
@@ -356,6 +377,7 @@ class AsyncFilm:
     stream = _stream_twin(OpenFilm.stream)
     extract = _twin(OpenFilm.extract)
     search = _twin(OpenFilm.search)
+    transcript = _twin(OpenFilm.transcript)
     index = _twin(OpenFilm.index)
     frames = _twin(OpenFilm.frames)
     clip = _twin(OpenFilm.clip)

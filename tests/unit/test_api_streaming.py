@@ -1,6 +1,7 @@
 """The Python API for programs: streams, coroutines, cancellation, progress and bytes."""
 
 import asyncio
+import inspect
 import io
 import time
 import typing
@@ -48,6 +49,25 @@ def test_a_stream_ends_in_the_result_and_ask_is_its_last_item(film):
     assert result.answer == seen[-1].answer
     assert [event.kind for event in result.trace.events] == [event.kind for event in seen]
     assert film.ask("What is shown?", ["a cup", "a hat"], **ASK).answer == result.answer
+
+
+def test_help_shows_what_a_question_takes_and_gives():
+    ask, stream = inspect.signature(longtake.OpenFilm.ask), longtake.AsyncFilm.stream
+    assert "verify" in ask.parameters
+    assert ask.return_annotation == "Result"
+    assert inspect.signature(stream).return_annotation == "AsyncIterator[Event | Result]"
+
+
+def test_what_is_said_and_found_are_sequences(path, tmp_path):
+    subtitles = tmp_path / "film.srt"
+    subtitles.write_text("1\n00:00:01,000 --> 00:00:02,000\nThe exam is on Monday.\n")
+    film = longtake.open(path, subtitles=subtitles)
+    assert [line.text for line in film.transcript()] == ["The exam is on Monday."]
+    assert film.transcript(within=longtake.Segment(2.5, 3)) == []
+    found = film.search("the exam")
+    assert found[0].text == "The exam is on Monday."
+    assert [hit.time for hit in found] == [hit.time for hit in found.hits]
+    assert len(found) == len(found.hits)
 
 
 def test_fields_of_the_method_are_keywords(film):

@@ -2,12 +2,15 @@
 
 ::
 
-    1  chapters ← divide the film where the topic of the talk changes, or where the picture changes
-       if little is said
-    2  per chapter, quote the two sentences that represent it best: close to its other lines, with
-       rare words; the better one is the title
+    1  chapters ← divide the film at its title cards; without any, where the topic of the talk
+       changes, or where the picture changes if little is said
+    2  per chapter, quote its card and the two sentences that represent it best: close to its other
+       lines, with rare words; the first of these without a doubtful word is the title
     3  with a model: a title and two sentences per chapter, and from these a summary of the film;
        quotations replace sentences that no line supports
+    4  the summary has a sentence for every chapter in which something is said or written
+
+A word is doubtful, perhaps misheard, if it is in no word list and only once in the film.
 
 An overview is stored with the film, and made again when the lines of the film change.
 """
@@ -19,6 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,6 +42,7 @@ from longtake.retrieval.evidence import held, is_instruction
 from longtake.retrieval.passages import fitting, is_aside, read, utterances
 from longtake.retrieval.ranking import compared
 from longtake.retrieval.stretches import STEP, Talk
+from longtake.retrieval.title_cards import title_cards
 from longtake.types import Evidence, Line, Segment
 
 RULE = EventPartition(max_blocks=12, min_seconds=10.0, min_share=1 / 20)
@@ -48,6 +53,8 @@ CHAPTER_WORDS = 200
 """Words of a chapter in a prompt; few, because small models read slowly."""
 KEY = "contents"
 """The name under which an overview is stored."""
+VERSION = 2
+"""How overviews are made; one that was made otherwise is made again."""
 QUOTED = "film"
 """The author of an overview that only quotes."""
 
@@ -85,6 +92,8 @@ class Chapter:
     cited: float | None = None
     """When the words of the title are said or shown; ``None`` if the chapter has no lines."""
     sentences: tuple[CitedSentence, ...] = ()
+    on_card: bool = False
+    """Whether it begins with a title card, which is the first of the sentences."""
 
 
 @dataclass(frozen=True)
@@ -103,17 +112,21 @@ def make_overview(footage: Footage, run: Run | None = None) -> FilmOverview:
     A model's overview replaces one of quotations, but not the reverse.
     """
     lines = everything(footage)
-    digest = hashlib.blake2b(repr(lines).encode(), digest_size=16).hexdigest()
+    digest = hashlib.blake2b(repr((VERSION, lines)).encode(), digest_size=16).hexdigest()
     notes = footage.kept(KEY)
     if notes is not None and notes.get("lines") == digest:
         stored = restored(notes)
         if stored is not None and (run is None or stored.by != QUOTED):
             return stored
-    blocks = chapters_of(footage, [line for source, line in lines if source == "speech"])
+    spoken = [line for source, line in lines if source == "speech"]
+    shown = [line for source, line in lines if source == "onscreen"]
+    cards = title_cards(shown, spoken, footage.duration)
+    blocks = divided(footage.duration, cards) if cards else chapters_of(footage, spoken)
     ranked = representative(footage, blocks, lines)
-    overview = quote(blocks, ranked)
+    doubtful = doubtful_words([line.text for _, line in lines])
+    overview = quote(blocks, ranked, cards, doubtful)
     if run is not None:
-        overview = write(run, overview, ranked)
+        overview = write(run, overview, ranked, doubtful)
     footage.keep(KEY, {"lines": digest, **asdict(overview)})
     return overview
 
@@ -134,6 +147,30 @@ def chapters_of(footage: Footage, spoken: Sequence[Line]) -> Sequence[Segment]:
     return talk.topics(RULE.max_blocks)
 
 
+def divided(duration: float, cards: Sequence[Line]) -> list[Segment]:
+    """The chapters that title cards begin, as many and as long as :data:`RULE` allows."""
+    shortest = min(RULE.min_seconds, RULE.min_share * duration)
+    starts = [0.0]
+    # a film may begin with a card that appears a moment later
+    for start in [card.segment.start for card in cards if card.segment.start >= shortest]:
+        if start - starts[-1] >= shortest and duration - start >= shortest:
+            starts.append(start)
+    while len(starts) > RULE.max_blocks:
+        lengths = np.diff([*starts, duration])
+        del starts[1 + int(lengths[1:].argmin())]
+    return [Segment(start, end) for start, end in pairwise([*starts, duration])]
+
+
+def doubtful_words(texts: Sequence[str]) -> frozenset[str]:
+    """Words that may be misheard or misread: in no word list, and in one text only."""
+    if lexical.language_of(" ".join(texts)) not in ("English", ""):
+        return frozenset()  # the word list is English
+    counts = Counter(word for text in texts for word in lexical.content_words(text))
+    return frozenset(
+        word for word, count in counts.items() if count == 1 and not lexical.is_known(word)
+    )
+
+
 def everything(footage: Footage) -> list[tuple[str, Line]]:
     """Speech by sentence, on-screen text and captions, with sources; recognised now if needed."""
     described = captioned(footage, footage.times.tolist()) if "captions" in footage.has else []
@@ -143,20 +180,38 @@ def everything(footage: Footage) -> list[tuple[str, Line]]:
     return [(source, line) for source, line in lines if not is_instruction(line.text)]
 
 
-def quote(blocks: Sequence[Segment], ranked: Sequence[Sequence[CitedSentence]]) -> FilmOverview:
+def quote(
+    blocks: Sequence[Segment],
+    ranked: Sequence[Sequence[CitedSentence]],
+    cards: Sequence[Line] = (),
+    doubtful: frozenset[str] = frozenset(),
+) -> FilmOverview:
     """Titles, sentences and a summary from lines of the film itself."""
-    chapters, best = [], []
+    chapters, summary = [], []
     for number, (block, lines) in enumerate(zip(blocks, ranked, strict=True), start=1):
-        if not lines:
-            chapters.append(Chapter(block.start, block.end, f"Part {number}"))
-            continue
-        title = _short(speaker(lines[0].text)[1])
-        chapters.append(Chapter(block.start, block.end, title, lines[0].start, in_time(lines[:2])))
-        best.append((block.duration, lines[0]))
-    # the longest chapters cover most of the film
-    best.sort(key=lambda rated: -rated[0])
-    summary = in_time([line for _, line in best[:4]])
-    return FilmOverview(tuple(chapters), summary, QUOTED)
+        begun = [_cited("onscreen", card) for card in cards if card.segment.start in block][:1]
+        others = [line for line in lines if not begun or line.end > begun[0].end]
+        chapter = Chapter(block.start, block.end, f"Part {number}", on_card=bool(begun))
+        for line in (*begun, *others):
+            title = speaker(line.text)[1]
+            if not doubtful.intersection(lexical.content_words(title)):
+                chapter = replace(chapter, title=_short(title), cited=line.start)
+                break
+        chapters.append(replace(chapter, sentences=(*begun, *in_time(others[:2]))))
+        summary += [*begun, *others][:1]
+    return FilmOverview(tuple(chapters), tuple(summary), QUOTED)
+
+
+def complete(
+    summary: Iterable[CitedSentence], chapters: Sequence[Chapter]
+) -> tuple[CitedSentence, ...]:
+    """The summary in time order, with a sentence of each chapter that it leaves out."""
+    sentences = list(summary)
+    for chapter in chapters:
+        span = Segment(chapter.start, chapter.end)
+        if not any(sentence.start in span for sentence in sentences):
+            sentences += chapter.sentences[:1]
+    return in_time(sentences)
 
 
 def in_time(lines: Iterable[CitedSentence]) -> tuple[CitedSentence, ...]:
@@ -168,9 +223,13 @@ SUGGESTED = 3
 """Number of suggested questions; each takes a line on a small screen."""
 
 
-def suggested(overview: FilmOverview) -> tuple[str, ...]:
-    """Questions about the longest chapters that the film can answer."""
+def suggested(overview: FilmOverview, texts: Sequence[str]) -> tuple[str, ...]:
+    """Questions about the longest chapters that the film can answer.
+
+    They name what at least two of the texts do, since one may be misheard or misread.
+    """
     questions: list[str] = []
+    counts = Counter(word for text in texts for word in lexical.lemmas([text]))
     known: set[str] = set()
     longest = sorted(overview.chapters, key=lambda chapter: chapter.start - chapter.end)
     # the first sentence of every chapter, then the second ones
@@ -180,7 +239,7 @@ def suggested(overview: FilmOverview) -> tuple[str, ...]:
         subject = _subject(speaker(sentence.quote)[1])
         words = lexical.lemmas([subject])
         # the same subject in other words is the same question
-        if words and not words & known:
+        if words and not words & known and all(counts[word] > 1 for word in words):
             known |= words
             questions.append(
                 f"What is said about {subject}?"
@@ -261,10 +320,12 @@ def _ranked(
     others[first] = np.inf
     sentences_by_rank = []
     for number in np.argsort(-others, kind="stable").tolist():
-        source, line = part[number]
-        span = line.segment
-        sentences_by_rank.append(CitedSentence(line.text, span.start, span.end, source, line.text))
+        sentences_by_rank.append(_cited(*part[number]))
     return sentences_by_rank
+
+
+def _cited(source: str, line: Line) -> CitedSentence:
+    return CitedSentence(line.text, line.segment.start, line.segment.end, source, line.text)
 
 
 def _weight(text: str, counts: Counter[str]) -> float:
@@ -276,19 +337,24 @@ def _weight(text: str, counts: Counter[str]) -> float:
 
 
 def write(
-    run: Run, quoted: FilmOverview, ranked: Sequence[Sequence[CitedSentence]]
+    run: Run,
+    quoted: FilmOverview,
+    ranked: Sequence[Sequence[CitedSentence]],
+    doubtful: frozenset[str],
 ) -> FilmOverview:
     """A model's overview; quotations where its reply cannot be used."""
     chapters = []
     for chapter, lines in zip(quoted.chapters, ranked, strict=True):
-        chapters.append(_rewritten(run, chapter, lines) if lines else chapter)
+        chapters.append(_rewritten(run, chapter, lines, doubtful) if lines else chapter)
     known = [sentence for chapter in chapters for sentence in chapter.sentences]
     text = ask(run["llm"], "shared/summary", default="", max_tokens=200, chapters=timed(known))
-    summary = tuple(held_by(known, text).values())
-    return FilmOverview(tuple(chapters), summary or quoted.summary, run.names["llm"])
+    summary = complete(held_by(known, text).values() or quoted.summary, chapters)
+    return FilmOverview(tuple(chapters), summary, run.names["llm"])
 
 
-def _rewritten(run: Run, chapter: Chapter, ranked: Sequence[CitedSentence]) -> Chapter:
+def _rewritten(
+    run: Run, chapter: Chapter, ranked: Sequence[CitedSentence], doubtful: frozenset[str]
+) -> Chapter:
     lines = in_time(fitting(ranked, CHAPTER_WORDS))
     reply = ask(
         run["llm"],
@@ -302,12 +368,16 @@ def _rewritten(run: Run, chapter: Chapter, ranked: Sequence[CitedSentence]) -> C
     )
     if reply is None:
         return chapter
-    supported_sentences = tuple(held_by(lines, reply.sentences).values())[:2]
+    sentences = tuple(held_by(lines, reply.sentences).values())[:2] or chapter.sentences
+    if chapter.on_card:
+        card = chapter.sentences[0]
+        return replace(chapter, sentences=(card, *(each for each in sentences if each != card)))
     shown = " ".join(line.text for line in lines)
     # as for the sentences of an account
     is_held = held(reply.title, lexical.lemmas([reply.title]), shown) >= 0.5
+    is_held = is_held and not doubtful.intersection(lexical.content_words(reply.title))
     title = _short(reply.title) if is_held else chapter.title
-    return replace(chapter, title=title, sentences=supported_sentences or chapter.sentences)
+    return replace(chapter, title=title, sentences=sentences)
 
 
 def held_by(

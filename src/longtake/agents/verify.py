@@ -35,7 +35,7 @@ from longtake.llm.chat import Card, Chat, Image, estimate, estimate_image
 from longtake.llm.structured.ask import ask
 from longtake.prompts import Plain, phrase
 from longtake.retrieval.evidence import contradicts, is_instruction
-from longtake.retrieval.question_kinds import may_be_visible
+from longtake.retrieval.question_kinds import in_full, is_question, may_be_visible
 from longtake.retrieval.relevance import Reader, conflicting
 from longtake.retrieval.scope import scope
 from longtake.tracing.events import note, step
@@ -558,8 +558,10 @@ def with_nearest_frames(answer: Answer, footage: Footage, question: Question) ->
 
     Not if pictures cannot answer it, nor if the film would have to be indexed for it.
     """
-    about = " ".join(lexical.content_words(question.text))
-    if answer.status != "abstained" or not about or not may_be_visible(question):
+    text = in_full(question.text)
+    about = " ".join(lexical.content_words(text))
+    asks = bool(question.options) or is_question(text)
+    if answer.status != "abstained" or not about or not asks or not may_be_visible(question):
         return answer
     if "pictures" not in footage.has or not footage.indexed:
         return answer

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from longtake._util.timecode import clock
 from longtake.algorithms.intervals import union
-from longtake.cli.output import NEW, check_place, say
+from longtake.cli.output import NEW, check_place, progress, say
 from longtake.errors import ConfigError
 from longtake.index.film import Film
 from longtake.runner.rendering import shown_stretch
@@ -57,8 +57,8 @@ def write_reel(film: Film, evidence: Sequence[Evidence], path: Path) -> None:
         say("--reel: the answer cites nothing, so no reel was written")
         return
     stretches = union(map(shown_stretch, evidence))
-    with unwound_by_sigterm():
-        join([(film.video, stretch) for stretch in stretches], path)
+    with unwound_by_sigterm(), progress(f"writing {path.name}") as advance:
+        join([(film.video, stretch) for stretch in stretches], path, advance=advance)
     say(f"reel: {path}")
 
 
@@ -75,8 +75,8 @@ class WrittenClip:
 def write_clip(film: Film, stretch: Segment, path: Path) -> WrittenClip:
     """Write a clip and its subtitles."""
     srt_file = path.with_suffix(".srt")
-    with unwound_by_sigterm():
-        written = cut(film.video, stretch, path)
+    with unwound_by_sigterm(), progress(f"writing {path.name}") as advance:
+        written = cut(film.video, stretch, path, advance)
         spoken, _ = film.known_lines()
         lines = write_subtitles(spoken, written, srt_file)
     return WrittenClip(path, srt_file if lines else None, written.start, written.end)

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from longtake.algorithms.lexical import language_of
-from longtake.cli.output import progress, say
+from longtake.cli.output import on_terminal, progress, say
 from longtake.errors import MediaError
 from longtake.index.film import Film
+from longtake.index.layers import GLIMPSES
 from longtake.index.search import covered
 from longtake.tracing.events import Stream
 from longtake.tracing.sinks import NoteSink
@@ -54,6 +55,8 @@ def files_at(path: Path) -> list[Path]:
 
 def look_through(film: Film) -> None:
     """Index the pictures of a film, and warn if its speech cannot be used."""
+    if not on_terminal() and not film.pictures.has(GLIMPSES):
+        say(f"indexing {film.name}, once")  # where no bar is shown
     with show_notes(), progress("indexing the film's pictures") as advance:
         film.pictures.build(film.pictures.layers(), advance)
     if film.words.unheard:

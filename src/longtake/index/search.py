@@ -7,6 +7,7 @@ moment first, but no hit is sure.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,10 +54,19 @@ class SearchHit:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The hits of a search, and the share of the film that each source knows."""
+    """The hits of a search, as a sequence, and the share of the film that each source knows."""
 
     hits: list[SearchHit]
     covered: dict[str, float]
+
+    def __iter__(self) -> Iterator[SearchHit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __getitem__(self, place: int) -> SearchHit:
+        return self.hits[place]
 
 
 @dataclass(frozen=True)

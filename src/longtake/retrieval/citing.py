@@ -13,11 +13,14 @@ from longtake.algorithms import lexical
 from longtake.footage.protocol import Footage
 from longtake.retrieval.evidence import HELD, contradicts, held, is_instruction
 from longtake.retrieval.passages import Passage, cite
-from longtake.retrieval.question_kinds import may_be_visible
+from longtake.retrieval.question_kinds import is_question, may_be_visible
 from longtake.retrieval.relevance import Reader, repeats
 from longtake.types import Answer, Question
 
 NOT_FOUND = "not found in what can be heard or read"
+
+
+NO_QUESTION = "only questions about what this film says and shows are answered"
 
 
 LOOK = "the pictures may tell: ask a method that looks, with a model that sees"
@@ -46,6 +49,8 @@ def not_found(
 
     Its reason names what is not mentioned, and the pictures if these may show what is asked for.
     """
+    if not question.options and not is_question(question.text):
+        return Answer(reason=NO_QUESTION, status="abstained")
     reason = NOT_FOUND
     if missing:
         reason += f": {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not mentioned"

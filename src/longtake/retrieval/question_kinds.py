@@ -6,7 +6,9 @@
 - :func:`answer_type` gives the type of the answer (a number, a colour, a name), and :func:`holds`
   whether a text contains one;
 - :func:`asks_about_words` recognises questions about what is said or written;
-- :func:`negated` recognises questions that ask for the option that does *not* hold.
+- :func:`negated` recognises questions that ask for the option that does *not* hold;
+- :func:`is_question` tells questions from other remarks, and :func:`in_full` completes one that
+  refers to the question before it.
 """
 
 from __future__ import annotations
@@ -63,6 +65,36 @@ def may_be_visible(question: Question) -> bool:
 def asks_about_speech(text: str) -> bool:
     """Whether a question is about something that is said, and not written."""
     return asks_about_words(text) and READING.search(text) is None
+
+
+_ASKS = re.compile(
+    r"(?:(?:and|but|so|then|please|now)\b\W*)*"
+    r"(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|will"
+    r"|would|has|have|had|should|list|find|show|give|name|count|describe|explain|summari[sz]e)\b",
+    re.IGNORECASE,
+)
+_CONVERSATION = re.compile(r"\n\(Earlier in this conversation: (Q: .*)\)\s*\Z", re.DOTALL)
+_REFERS = _words(*("it", "its", "he", "she", "they", "him", "her", "his", "their", "them", "then"))
+
+
+def is_question(text: str) -> bool:
+    """Whether a text asks or asks for something: "thanks" and "tell me a joke" do not."""
+    return "?" in text or _ASKS.match(text.strip()) is not None
+
+
+def in_full(text: str) -> str:
+    """A question without the conversation that it comes with.
+
+    The last question that names something precedes it if it refers to that: "and then?".
+    """
+    conversation = _CONVERSATION.search(text)
+    if conversation is None:
+        return text
+    own = text[: conversation.start()].strip()
+    earlier = re.findall(r"^Q: (.+)$", conversation[1], re.MULTILINE)
+    naming = [each for each in earlier if lexical.content_words(each) and is_question(each)]
+    refers = _REFERS.search(own) is not None or not lexical.content_words(own)
+    return f"{naming[-1]} {own}" if naming and refers and is_question(own) else own
 
 
 # "which" must come first: "Why does the man not eat?" asks for what is so

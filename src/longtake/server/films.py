@@ -18,7 +18,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import closing
 from functools import lru_cache
 from itertools import islice
@@ -150,6 +150,19 @@ class ServedFilms:
             raise NoSuchFilm(film)
         return entry
 
+    def find(self, name: str) -> str:
+        """The id of a film: by id, name, name without its ending, path below its folder, or path.
+
+        A name that several films have is refused.
+        """
+        if _SENT_ID.fullmatch(name):
+            return name
+        matches = _named(name, self._listing()) or _named(name, self._listing(fresh=True))
+        # the server does not guess which one is meant
+        if len(matches) > 1:
+            raise ConfigError(f"{name} could be {len(matches)} films; name its folder, too")
+        return matches[0] if matches else self.add(Path(name))
+
     def add(self, path: Path) -> str:
         """The id of the film at a path, which must lie in one of the folders."""
         try:
@@ -224,6 +237,15 @@ class ServedFilms:
                 except OSError:
                     continue  # removed meanwhile
                 yield file.id, (resolved, file)
+
+
+def _named(name: str, listing: Mapping[str, tuple[Path, FilmFile]]) -> list[str]:
+    found = []
+    for _, file in listing.values():
+        path = f"{file.folder}/{file.name}" if file.folder else file.name
+        if name in (file.id, file.name, path, Path(file.name).stem):
+            found.append(file.id)
+    return found
 
 
 def _listed_file(film: str, path: Path, folder: str, origin: Origin) -> FilmFile:

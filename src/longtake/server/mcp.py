@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TypeVar
 
 from mcp.server.mcpserver import Context, Image, MCPServer
@@ -203,21 +202,42 @@ def call(act: Callable[[], R]) -> R:
     except LongtakeError as error:
         raise ToolError(public_message(error)) from error
     except ValidationError as error:
-        raise ToolError(str(error)) from error
+        raise ToolError(_sentence(error)) from error
+
+
+def _sentence(error: ValidationError) -> str:
+    """The first thing that is wrong."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}"
+
+
+class FilmTools(MCPServer):
+    """A server that says in one sentence what is wrong with an argument."""
+
+    async def call_tool(self, name: str, *arguments: Any, **context: Any) -> Any:
+        """The result of a tool."""
+        try:
+            return await super().call_tool(name, *arguments, **context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(f"{name}: {_sentence(error.__cause__)}") from error
+            raise
 
 
 def opened_film(state: ServerState, film: str) -> Film:
-    """A film by its id; an unknown id is a tool's error."""
-    return call(lambda: state.catalog.open(film))
+    """A film by its id, name or path; one that is not served is a tool's error."""
+    return call(lambda: state.catalog.open(state.catalog.find(film)))
 
 
 def overview_of(state: ServerState, film: str) -> OverviewRecord:
     """What is known about a film."""
-    opened = opened_film(state, film)
+    file = call(lambda: state.catalog.file(state.catalog.find(film)))
+    opened = opened_film(state, file.id)
     info = opened.video.info
     return OverviewRecord(
-        id=film,
-        name=state.catalog.file(film).name,
+        id=file.id,
+        name=file.name,
         seconds=round(opened.duration, 3),
         length=clock(opened.duration),
         width=info.width,
@@ -295,13 +315,15 @@ INSTRUCTIONS = (
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 # indexing and asking store what they compute, and may call paid models
 WORKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
-FilmId = Annotated[str, Field(max_length=64, description="The id that list_films gives.")]
+FilmName = Annotated[
+    str, Field(max_length=4096, description="The id, name or path of a film of list_films.")
+]
 
 
 def build_mcp(state: ServerState) -> MCPServer:
     """The server with its tools and resources."""
     # it sets up logging for the whole process; below WARNING it logs every session
-    server = MCPServer(
+    server = FilmTools(
         "longtake", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
     )
     _add_reading_tools(server, state)
@@ -347,18 +369,13 @@ def _add_reading_tools(server: MCPServer, state: ServerState) -> None:
         ]
 
     @server.tool(annotations=READS)
-    def add_film(path: Annotated[str, Field(max_length=4096)]) -> OverviewRecord:
-        """Find a film by its path below the served folders; returns its id and overview."""
-        return overview_of(state, call(lambda: state.catalog.add(Path(path))))
-
-    @server.tool(annotations=READS)
-    def overview(film: FilmId) -> OverviewRecord:
+    def overview(film: FilmName) -> OverviewRecord:
         """A film's length, picture, chapters, and which parts of its index are complete."""
         return overview_of(state, film)
 
     @server.tool(name="search", annotations=WORKS)
     def find(
-        film: FilmId,
+        film: FilmName,
         text: Annotated[str, Field(max_length=1000)],
         top: Annotated[int, Field(ge=1, le=50)] = 10,
     ) -> Hits:
@@ -367,7 +384,7 @@ def _add_reading_tools(server: MCPServer, state: ServerState) -> None:
         opened = opened_film(state, film)
         # indexing takes longer than the host waits
         if not all(map(opened.pictures.has, opened.pictures.layers())):
-            ask = Ask(film=film, question="index")
+            ask = Ask(film=state.catalog.find(film), question="index")
             run = call(lambda: state.pool.start(ask, kind="index"))
             return Hits(moments=[], covered={}, indexing=run.id)
         result = call(lambda: search(opened, text, top=top))
@@ -385,7 +402,7 @@ def _add_reading_tools(server: MCPServer, state: ServerState) -> None:
 
     @server.tool(annotations=READS)
     def transcript(
-        film: FilmId,
+        film: FilmName,
         start: Annotated[float, Field(ge=0)] = 0.0,
         end: Annotated[float | None, Field(ge=0)] = None,
     ) -> Transcript:
@@ -394,7 +411,7 @@ def _add_reading_tools(server: MCPServer, state: ServerState) -> None:
 
     @server.tool(annotations=READS, structured_output=False)
     def frames(
-        film: FilmId, times: Annotated[list[float], Field(min_length=1, max_length=MAX_FRAMES)]
+        film: FilmName, times: Annotated[list[float], Field(min_length=1, max_length=MAX_FRAMES)]
     ) -> list[Image | str]:
         """Show frames at the given times as one contact sheet with the times in the picture."""
         opened = opened_film(state, film)
@@ -407,7 +424,7 @@ def _add_reading_tools(server: MCPServer, state: ServerState) -> None:
 def _add_working_tools(server: MCPServer, state: ServerState) -> None:
     @server.tool(annotations=WORKS)
     def ask(
-        film: FilmId,
+        film: FilmName,
         question: Annotated[str, Field(min_length=1, max_length=8000)],
         options: Annotated[list[str], Field(max_length=26)] = [],  # noqa: B006 - never changed
         kind: QuestionKind | None = None,
@@ -418,7 +435,7 @@ def _add_working_tools(server: MCPServer, state: ServerState) -> None:
         def start() -> ServerRun:
             # a method that never searches needs no index
             asked = Ask(
-                film=film,
+                film=state.catalog.find(film),
                 question=question,
                 options=tuple(options),
                 kind=kind,
@@ -431,7 +448,7 @@ def _add_working_tools(server: MCPServer, state: ServerState) -> None:
 
     @server.tool(annotations=WORKS)
     def extract(
-        film: FilmId,
+        film: FilmName,
         columns: Annotated[
             dict[str, Any], Field(description="A JSON Schema of an object, or a list of objects.")
         ],
@@ -440,7 +457,8 @@ def _add_working_tools(server: MCPServer, state: ServerState) -> None:
 
         The answer is JSON: every cell a value with its citation, or null.
         """
-        return RunReference(handle=call(lambda: state.start_extract(film, columns)).id)
+        found = call(lambda: state.catalog.find(film))
+        return RunReference(handle=call(lambda: state.start_extract(found, columns)).id)
 
     @server.tool(annotations=READS)
     async def wait(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 
 import av
@@ -134,21 +135,28 @@ LONGEST_CLIP = 600.0
 QUALITY = {"preset": "veryfast", "crf": "20"}
 
 
-def cut(video: Video, stretch: Segment, path: Path) -> Segment:
+def cut(
+    video: Video, stretch: Segment, path: Path, advance: Callable[[float], object] | None = None
+) -> Segment:
     """Write the frames and the sound of a stretch to an MP4 file, up to the end of the film.
 
-    Return the stretch written.
+    Return the stretch written. ``advance`` gets the share that is done, 0 to 1.
     """
-    (written,) = join([(video, stretch)], path)
+    (written,) = join([(video, stretch)], path, advance=advance)
     return written
 
 
 def join(
-    parts: Sequence[tuple[Video, Segment]], path: Path, *, width: int | None = None
+    parts: Sequence[tuple[Video, Segment]],
+    path: Path,
+    *,
+    width: int | None = None,
+    advance: Callable[[float], object] | None = None,
 ) -> list[Segment]:
     """Write stretches of films one after another to an MP4 file; return the stretches written.
 
     All pictures have the size of the first, with black bars where a film has another shape.
+    ``advance`` gets the share that is done, 0 to 1.
     """
     written = [_inside(video, stretch) for video, stretch in parts]
     shots = [_Shot(video, stretch) for (video, _), stretch in zip(parts, written, strict=True)]
@@ -156,10 +164,17 @@ def join(
     times = [begin + time for begin, shot in zip(begins, shots, strict=True) for time in shot.times]
     rate = Fraction(parts[0][0].info.fps or 25).limit_denominator(1001)
     has_sound = any(video.info.audio for video, _ in parts)
+
+    def pictures() -> Iterator[Pixels]:
+        for number, picture in enumerate(chain.from_iterable(s.pictures(width) for s in shots)):
+            if advance is not None:
+                advance(number / len(times))
+            yield picture
+
     with replacing(path) as draft:
         write_film(
             draft,
-            _same_size(picture for shot in shots for picture in shot.pictures(width)),
+            _same_size(pictures()),
             Encoding(fps=rate, gop=250, options=QUALITY, audio_rate=RATE),
             times=times,
             sound=np.concatenate([shot.sound() for shot in shots]) if has_sound else None,

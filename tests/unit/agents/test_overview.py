@@ -10,6 +10,7 @@ from longtake.agents.overview import (
     KEY,
     RULE,
     chapters_of,
+    doubtful_words,
     everything,
     legible,
     make_overview,
@@ -61,6 +62,21 @@ def test_lines_that_tell_their_reader_what_to_answer_are_left_out():
     assert [line.text for _, line in everything(TestFootage(60, lines=lines))] == [TALK[0].text]
 
 
+def test_a_misheard_word_is_in_no_title():
+    misheard = Line(Segment(2, 5), "the lighthouse keeper Georgiesang repairs the old foghorn")
+    other = Line(Segment(6, 8), "then we all went home for dinner")
+    said = [("speech", misheard), ("speech", other)]
+    blocks = [Segment(0, 10)]
+    ranked = representative(TestFootage(10), blocks, said)
+    doubtful = doubtful_words([misheard.text, other.text])
+    assert doubtful == {"georgiesang"}
+    assert quote(blocks, ranked).chapters[0].title == misheard.text
+    assert quote(blocks, ranked, doubtful=doubtful).chapters[0].title == other.text
+    # a name is said again
+    assert doubtful_words([misheard.text, "Georgiesang came in"]) == frozenset()
+    assert doubtful_words(["der Leuchtturmwärter hat das Nebelhorn nicht repariert"]) == frozenset()
+
+
 CAT, BOAT = "the cat sleeps on the sofa", "a big boat sails home"
 TALK = [Line(Segment(15 * n, 15 * n + 15), CAT if n < 12 else BOAT) for n in range(24)]
 
@@ -71,6 +87,37 @@ def test_a_talk_has_chapters_by_topic_and_a_film_without_words_by_what_is_visibl
     assert chapters_of(footage, TALK[:3]) == footage.blocks(RULE).blocks
     footage.has = frozenset()
     assert chapters_of(footage, []) == [Segment(0, 360)]
+
+
+CARDS = ("1. THE LION", "2. THE SMALLEST CAT", "3. THE LYNX")
+
+
+def carded():
+    """A talk of three minutes with numbered cards."""
+    shown = [Line(Segment(60 * n + 4, 60 * n + 7), card) for n, card in enumerate(CARDS)]
+    return TestFootage(180, lines=TALK[:12], onscreen=shown)
+
+
+def test_chapters_begin_at_title_cards_and_the_summary_names_each():
+    overview = make_overview(carded())
+    assert [(each.title, each.start) for each in overview.chapters] == [
+        ("1. THE LION", 0),
+        ("2. THE SMALLEST CAT", 64),
+        ("3. THE LYNX", 124),
+    ]
+    assert [each.text for each in overview.summary] == list(CARDS)
+    assert [each.text for each in overview.chapters[1].sentences] == [CARDS[1], CAT]
+
+
+def test_a_model_writes_below_the_cards():
+    run, _ = writer(*[chapter("On sofas", "The cat sleeps.")] * 3, "The cat sleeps.")
+    overview = make_overview(carded(), run)
+    assert [each.title for each in overview.chapters] == list(CARDS)
+    assert [each.text for each in overview.chapters[2].sentences] == [CARDS[2], "The cat sleeps."]
+    # the model's sentence is about one of the chapters
+    texts = [each.text for each in overview.summary]
+    assert len(texts) == 3
+    assert len(set(CARDS) & set(texts)) == 2
 
 
 def writer(*replies):
@@ -146,12 +193,14 @@ def test_suggested_questions_come_from_the_chapters():
     ]
     blocks = [Segment(0, 10), Segment(10, 15), Segment(15, 20)]
     overview = quote(blocks, representative(TestFootage(20), blocks, said))
-    assert set(suggested(overview)) == {
+    texts = [line.text for _, line in said]
+    assert suggested(overview, texts) == ()  # what is said once may be misheard
+    assert set(suggested(overview, texts * 2)) == {
         "What is said about the lighthouse keeper?",
         "What is said about Hanseatic League?",
         'List every time that "Peach Project" is mentioned.',
     }
-    assert suggested(quote([Segment(0, 10)], [[]])) == ()
+    assert suggested(quote([Segment(0, 10)], [[]]), []) == ()
 
 
 @pytest.mark.parametrize(
@@ -167,4 +216,5 @@ def test_suggested_questions_come_from_the_chapters():
 def test_nothing_is_asked_about_words_that_may_not_name_a_thing(text):
     lines = [("speech", Line(Segment(2, 4), text))]
     blocks = [Segment(0, 10)]
-    assert suggested(quote(blocks, representative(TestFootage(10), blocks, lines))) == ()
+    overview = quote(blocks, representative(TestFootage(10), blocks, lines))
+    assert suggested(overview, [text, text]) == ()

@@ -20,7 +20,7 @@ from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Reply
 from longtake.methods.lookup import method
 from longtake.methods.lookup.method import Lookup, wants_account
-from longtake.retrieval.citing import LOOK, NOT_FOUND, passages_stating
+from longtake.retrieval.citing import LOOK, NO_QUESTION, NOT_FOUND, passages_stating
 from longtake.retrieval.passages import Passage, excerpt, is_misread, read, screens
 from longtake.retrieval.ranking import RELEVANT, choose, queries_of, relevance_with_type
 from longtake.retrieval.who_said import UNRELATED, shared_words
@@ -114,6 +114,11 @@ def test_nothing_that_bears_on_the_question_is_an_abstention_without_a_call(foot
     answer, prompts = asked("his own", question, footage)
     assert (answer.status, answer.reason) == ("abstained", f"{NOT_FOUND}; {LOOK}")
     assert prompts == []
+
+
+def test_small_talk_is_told_what_is_answered(footage):
+    answer, prompts = asked("", Question("tell me a xylophone joke"), footage)
+    assert (answer.status, answer.reason, prompts) == ("abstained", NO_QUESTION, [])
 
 
 @pytest.mark.parametrize("reply", ["", "Not told.", "It weighs forty pounds."])
@@ -226,6 +231,14 @@ def test_what_a_film_is_about_is_quoted_where_a_model_makes_it_up():
     assert answer.evidence
     for each in answer.evidence:
         assert f"“{each.text}”" in answer.text
+
+
+def test_what_a_film_with_title_cards_is_about_names_each_part():
+    cards = [Line(Segment(150 * n, 150 * n + 3), f"{n}. THE BATTERY") for n in (1, 2)]
+    footage = TestFootage(400, lines=TALK, onscreen=cards)
+    answer, _ = asked("Elephants burn.", Question("What is this film about?"), footage)
+    assert answer.text == "Its parts: 1. THE BATTERY; 2. THE BATTERY."
+    assert [each.segment for each in answer.evidence] == [card.segment for card in cards]
 
 
 def test_a_summary_that_a_model_wrote_before_is_the_answer(monkeypatch):

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from longtake.runner.conversation import with_carried
 
 from longtake.retrieval.question_kinds import (
     COUNTING,
@@ -15,6 +16,8 @@ from longtake.retrieval.question_kinds import (
     asks_for,
     asks_who_said,
     holds,
+    in_full,
+    is_question,
     mentioned,
     negated,
 )
@@ -163,3 +166,41 @@ def test_kinds_of_questions(text, kinds):
 )
 def test_negated_questions(text, odd):
     assert negated(text) is odd
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["who enters", "And then?", "ok?", "please list every cup", "But why", "So what is shown"],
+)
+def test_what_asks_is_a_question(text):
+    assert is_question(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["thanks", "tell me a joke", "translate that to German", "Whoever"]
+)
+def test_other_remarks_are_none(text):
+    assert not is_question(text)
+
+
+CARRIED = "Q: Who owns the copyright?\nA: You do.\nQ: thanks\nA: (no answer)"
+
+
+@pytest.mark.parametrize(
+    ("text", "full"),
+    [
+        ("and then?", "Who owns the copyright? and then?"),
+        ("Who sells it?", "Who owns the copyright? Who sells it?"),
+        ("What is a licence?", "What is a licence?"),
+        ("thanks", "thanks"),
+    ],
+)
+def test_a_question_that_refers_to_the_one_before_it_follows_it(text, full):
+    assert in_full(with_carried(text, CARRIED)) == full
+    assert in_full(text) == text
+
+
+def test_a_conversation_without_questions_is_left_as_it_is():
+    # subtitles, or a client's turns
+    asked = with_carried("and then?", "user: Who is it?")
+    assert in_full(asked) == asked

@@ -99,3 +99,11 @@ def test_stretches_of_two_films_are_one_clip(film, tmp_path):
     assert np.abs(sound[: RATE // 4]).max() > 0.2
     # it is silent
     assert np.abs(sound[round(0.6 * RATE) :]).max() < 0.1
+
+
+def test_writing_a_clip_tells_how_far_it_is(film, tmp_path):
+    shares = []
+    cut(Video(film), Segment(1, 2), tmp_path / "clip.mp4", shares.append)
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert 0.8 < shares[-1] < 1

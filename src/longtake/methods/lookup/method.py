@@ -106,6 +106,7 @@ from longtake.retrieval.question_kinds import (
     asks_for_moments,
     asks_for_words,
     asks_who_said,
+    in_full,
 )
 from longtake.retrieval.ranking import (
     asked_for,
@@ -177,6 +178,7 @@ class Lookup:
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Search, then answer from what was found."""
+        question = replace(question, text=in_full(question.text))
         time = asks_at(question)
         if time is not None:
             return at_time(read(footage, None), time, footage)
@@ -358,8 +360,12 @@ class Lookup:
             note_found(cited_lines, cited_lines)
             text = self.account(question, [line.text for line in lines], run)
             sentences = list(held_by(lines, text, question.text).values())
-        text = " ".join(each.text for each in sentences)
-        if not sentences:
+        cards = [chapter.sentences[0] for chapter in overview.chapters if chapter.on_card]
+        text = " ".join(each.text for each in sentences if each not in cards)
+        if cards:
+            text = f"{text} Its parts: {'; '.join(card.text for card in cards)}.".strip()
+            sentences += cards
+        elif not sentences:
             sentences = list(overview.summary)
             text = " … ".join(f"“{each.text}”" for each in sentences)
         if not sentences:

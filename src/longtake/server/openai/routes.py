@@ -36,7 +36,7 @@ from longtake.errors import LongtakeError, MediaError
 from longtake.index.store import folder_bytes, private_folder
 from longtake.runner.session import CARRIED
 from longtake.server.events import disconnected, read_trace
-from longtake.server.films import SENT, NoSuchFilm
+from longtake.server.films import SENT
 from longtake.server.journal import Ask
 from longtake.server.openai import replies
 from longtake.server.openai.replies import Head
@@ -71,25 +71,10 @@ SUFFIXES = {"video/webm": ".webm", "video/x-matroska": ".mkv", "video/quicktime"
 def place(state: ServerState, footage: Footage) -> str:
     """The id of what a question is about; raises if it is missing or not a film."""
     if isinstance(footage, NamedFilm):
-        return _named(state, footage.name)
+        return state.catalog.find(footage.name)
     if isinstance(footage, SentFrames):
         return _frames(state, footage)
     return _video(state, footage)
-
-
-def _named(state: ServerState, name: str) -> str:
-    """A film by id, name, name without its ending, or path below its folder."""
-    matches = []
-    for file in state.catalog.films():
-        path = f"{file.folder}/{file.name}" if file.folder else file.name
-        if name in (file.id, file.name, path, Path(file.name).stem):
-            matches.append(file.id)
-    if not matches:
-        raise NoSuchFilm(name)
-    # the server does not guess which one is meant
-    if len(matches) > 1:
-        raise BadRequest(f"film:{name} could be {len(matches)} films; name its folder, too")
-    return matches[0]
 
 
 def _video(state: ServerState, video: SentVideo) -> str:

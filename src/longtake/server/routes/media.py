@@ -29,7 +29,14 @@ from fastapi import APIRouter, Body, Header, HTTPException, Query, Request
 from pydantic import BaseModel
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 
-from longtake.agents.overview import Chapter, CitedSentence, legible, make_overview, suggested
+from longtake.agents.overview import (
+    Chapter,
+    CitedSentence,
+    everything,
+    legible,
+    make_overview,
+    suggested,
+)
 from longtake.algorithms.speakers import speaker, speakers
 from longtake.runner.films import rename_speaker
 from longtake.server.films import frame_at, jpeg
@@ -136,7 +143,8 @@ def overview(film: str, state: StateParam) -> Overview:
     if not opened.indexed:
         return Overview()
     made = make_overview(opened)
-    return Overview(chapters=made.chapters, summary=made.summary, questions=suggested(made))
+    questions = suggested(made, [line.text for _, line in everything(opened)])
+    return Overview(chapters=made.chapters, summary=made.summary, questions=questions)
 
 
 @router.get("/films/{film}/subtitles.{ending}")

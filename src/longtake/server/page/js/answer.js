@@ -3,7 +3,7 @@
 
 import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { clipURL, frameURL, get, post, url } from "./api.js";
-import { GetVision } from "./ask.js";
+import { GetVision, methodName } from "./ask.js";
 import { ago, clock, plural, said } from "./format.js";
 import { Bar, Meter, Pill, outcomeOf, useAsync } from "./parts.js";
 import { RunModel } from "./run.js";
@@ -132,7 +132,7 @@ function threads(runs, current) {
     const { question } = run.ask;
     if (!run.group) {
       entries.push({ href: `/run/${run.id}`, question, created: run.created,
-        text: `${(run.answer && said(run.answer)) || outcomeOf(run).text} · ${run.ask.method}` });
+        text: `${(run.answer && said(run.answer)) || outcomeOf(run).text} · ${methodName(run.ask.method)}` });
     } else if (!groups.has(run.group)) {
       const entry = { href: `/compare/${run.group}`, question, created: run.created, methods: 0 };
       groups.set(run.group, entry);

@@ -12,6 +12,12 @@ const CHOICES = [["lookup", "Quick", "what is said and written"],
   ["auto", "Careful", "looks where it matters"],
   ["symphony", "Thorough", "looks everywhere"]];
 
+// a method by the name of its choice, if it is one: "Quick (lookup)"
+export const methodName = (method) => {
+  const choice = CHOICES.find(([name]) => name === method);
+  return choice ? `${choice[1]} (${method})` : method;
+};
+
 export function AskBox({ film, about, given, carried, onCarried, onRun, onCompare }) {
   const [question, setQuestion] = useState("");
   const [options, setOptions] = useState("");

@@ -4,6 +4,7 @@
 import { html, useEffect, useMemo, useState } from "../vendor/preact-htm.js";
 import { useWatched } from "./answer.js";
 import { get, pastEvents, post } from "./api.js";
+import { methodName } from "./ask.js";
 import { count, duration, money, said, share } from "./format.js";
 import { Loading, Meter, Pill, Trouble, useAsync, useModel } from "./parts.js";
 import { ENDED, modelOf } from "./run.js";
@@ -54,7 +55,7 @@ export function ComparePage({ group, go }) {
     const model = models[run.id];
     if (!model || !model.events.length) return [];
     return runRows(model, `${run.id}-`).filter((row) => row.kind !== "heat")
-      .map((row) => ({ ...row, label: `${run.ask.method}: ${row.label}` }));
+      .map((row) => ({ ...row, label: `${methodName(run.ask.method)}: ${row.label}` }));
   }), [runs, models]);
 
   if (error && !runs) return html`<main class="page"><${Trouble} error=${error} /></main>`;
@@ -90,7 +91,7 @@ function Line({ each, votes }) {
   const used = run.usage;
   const text = run.answer && said(run.answer);
   return html`<tr data-state=${run.state}>
-    <th scope="row"><a href=${`/run/${run.id}`}>${run.ask.method}</a></th>
+    <th scope="row"><a href=${`/run/${run.id}`}>${methodName(run.ask.method)}</a></th>
     <td class="said">${run.answer && !text ? html`<span class="muted">no answer</span>` : text ? html`<span class=${votes.best && text === votes.best ? "agrees" : ""}>
       ${text}</span>` : html`<${Pill} run=${run} /> ${position ? `place ${position}` : ""}
       ${run.error && run.state === "failed" && html`<span class="muted small"> ${run.error}</span>`}`}</td>
@@ -132,7 +133,7 @@ export function TracePage({ run, other, go }) {
       <label class="beside">Compare with <select value=${other || ""} onChange=${(event) => go(
         event.target.value ? `/trace/${run}?with=${event.target.value}` : `/trace/${run}`, { replace: true })}>
         <option value="">nothing</option>
-        ${others.map((each) => html`<option value=${each.id}>${each.ask.method}:
+        ${others.map((each) => html`<option value=${each.id}>${methodName(each.ask.method)}:
           ${" "}${each.ask.question.slice(0, 60)}</option>`)}</select></label></div>
     <${Side} key=${`${run} ${other}`} run=${run} other=${other} />
   </main>`;
@@ -159,9 +160,9 @@ function Traced({ run, model, ...shown }) {
   if (!model || !model.status) return html`<section><${Loading} what="Opening the run…" /></section>`;
   const { status, answer } = model;
   const usage = model.ended && status.answer ? status.usage : model.usage;
-  return html`<section aria-label=${`Trace of ${status.ask.method}`}>
+  return html`<section aria-label=${`Trace of ${methodName(status.ask.method)}`}>
     <h2 class="asked">${model.question}</h2>
-    <p class="run-head"><${Pill} run=${status} /> <strong>${status.ask.method}</strong>${" "}
+    <p class="run-head"><${Pill} run=${status} /> <strong>${methodName(status.ask.method)}</strong>${" "}
       ${answer && said(answer)}</p>
     <${Meter} usage=${usage} seconds=${usage.seconds} />
     <${Rows} model=${model} run=${run} live=${!model.ended} ...${shown} />
