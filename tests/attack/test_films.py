@@ -9,7 +9,7 @@ from attack.texts import TARGETS, attempt
 
 
 @pytest.mark.parametrize(
-    ("first", "last"), [(0, 40), pytest.param(40, 200, marks=pytest.mark.campaign)]
+    ("first", "last"), [(0, 20), pytest.param(20, 200, marks=pytest.mark.campaign)]
 )
 def test_films_of_many_seeds(tmp_path, first, last):
     count, refused, findings = exercise_seeds(tmp_path, first, last)
