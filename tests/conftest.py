@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import settings
+from hypothesis.configuration import set_hypothesis_home_dir
 from support import guard
 
 PREPARED = ("efficientnet-*.onnx", "imagenet-glosses-*.npy")
@@ -47,9 +48,11 @@ settings.register_profile(
     "suite",
     deadline=None,
     derandomize="ATTACK" not in os.environ,
-    max_examples=1000 if "ATTACK" in os.environ else 50,
+    max_examples=1000 if "ATTACK" in os.environ else 25,
 )
 settings.load_profile("suite")
+# tests run in folders of their own, where its tables of characters would be made again
+set_hypothesis_home_dir(Path(__file__).parent.parent / "build" / "hypothesis")
 
 
 @pytest.fixture(autouse=True)

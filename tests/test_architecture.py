@@ -1,4 +1,4 @@
-"""The structure of the package: layers, import circles, names."""
+"""The structure of the package: import circles, names; make lint checks its layers."""
 
 import ast
 import os
@@ -14,21 +14,6 @@ from support.checkout import reads_the_source
 
 ROOT = Path(__file__).parent.parent
 pytestmark = reads_the_source
-
-LINT = "from importlinter.cli import lint_imports; exit(lint_imports(no_cache=True))"
-
-
-def test_imports_follow_the_layers():
-    # in a process of its own: import-linter disables every logger of the one that it runs in
-    done = subprocess.run(
-        [sys.executable, "-c", LINT],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": "src"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_no_import_circles():
@@ -75,13 +60,9 @@ def _imported(tree: ast.Module) -> set[str]:
 
 
 def test_the_product_works_without_what_measures_it():
-    # a process in which the package cannot be imported
+    # that nothing imports it is a contract of make lint; here it is not there
     code = (
-        "import sys, pkgutil, importlib; sys.modules['longtake_bench'] = None\n"
-        "import longtake\n"
-        "optional = {'longtake.cluster.backends', 'longtake.__main__'}\n"
-        "for found in pkgutil.walk_packages(longtake.__path__, 'longtake.'):\n"
-        "    found.name in optional or importlib.import_module(found.name)\n"
+        "import sys; sys.modules['longtake_bench'] = None\n"
         "from longtake import cli\n"
         "assert cli.run(['methods']) == 0\n"
         "assert cli.run(['eval', '--list']) == 2\n"

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -208,8 +209,7 @@ def test_pages_of_methods_compare_every_part_of_the_paper_with_ours(name):
     ]
     assert len(rows) >= 10
     assert any(part == "prompts" and "our own words" in verdict for part, _, verdict in rows)
-    package = ROOT / "src"
-    sources = "".join(path.read_text() for path in package.rglob("*.py"))
+    sources = "".join(_sources().values())
     others = {*registry.methods.get(name).roles, "transformers"}
     for part, ours, verdict in rows:
         assert re.match(r"(same|differs|missing)\b|.* (is|are) the same", verdict), part
@@ -224,12 +224,17 @@ def test_pages_of_methods_compare_every_part_of_the_paper_with_ours(name):
             assert paper[field] != default[field], field
 
 
+@cache
+def _sources():
+    return {path: path.read_text() for path in (ROOT / "src").rglob("*.py")}
+
+
 def _is_named(code, fields):
     """Whether ``module.name`` is a field, a setting, or something in a module of that name."""
     owner, _, last = code.rpartition(".")
     if not re.fullmatch(r"[a-z_]+", owner) or code in fields or owner in {"perception", "index"}:
         return True
-    modules = [path.read_text() for path in (ROOT / "src").rglob(f"{owner}.py")]
+    modules = [text for path, text in _sources().items() if path.stem == owner]
     return any(re.search(rf"^(def|class) {last}\b", text, re.MULTILINE) for text in modules)
 
 

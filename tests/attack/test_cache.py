@@ -53,14 +53,20 @@ def cache(prepared_models):
     os.makedirs(os.environ["LONGTAKE_CACHE"], exist_ok=True)  # noqa: PTH103 - a name from outside
 
 
-@pytest.mark.parametrize("mount", [FULL, READ_ONLY], ids=["full", "read-only"])
+@pytest.mark.parametrize(
+    "mount", [FULL, pytest.param(READ_ONLY, marks=pytest.mark.campaign)], ids=["full", "read-only"]
+)
 def test_info_of_a_new_film(film, mount):
     done = mounted(mount, "info", str(film), "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["frames"] == 20
 
 
-@pytest.mark.parametrize("mount", [FULL_WITH_LAYERS, READ_ONLY], ids=["full", "read-only"])
+@pytest.mark.parametrize(
+    "mount",
+    [pytest.param(FULL_WITH_LAYERS, marks=pytest.mark.campaign), READ_ONLY],
+    ids=["full", "read-only"],
+)
 def test_search_of_a_film_that_was_searched_before(run, film, mount):
     film.with_suffix(".srt").write_text("1\n00:00:00,100 --> 00:00:01,000\nA red kite\n")
     assert run("search", film, "kite", *UNREAD)[0] == 0

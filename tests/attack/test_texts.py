@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from attack.texts import TARGETS, attempt, change
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.video.packets import LONGEST, UNKNOWN, _table, plan
@@ -39,7 +39,6 @@ rates = st.one_of(st.none(), st.fractions(0, 10**9))
 ticks = st.one_of(st.none(), st.fractions(Fraction(1, 10**9), 10**9))
 
 
-@settings(max_examples=100)
 @given(rows, rates, ticks, st.integers(0, 2**62), st.one_of(st.none(), extreme))
 def test_any_packets_make_a_table_that_can_be_planned(rows, rate, tick, last, sound):
     """Whatever a demuxer reports, the film has a length, frames, and a way to decode them."""

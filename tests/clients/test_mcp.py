@@ -12,13 +12,9 @@ import threading
 from dataclasses import replace
 from fractions import Fraction
 
-import httpx2
+import httpx
 import pytest
 from clients.conftest import TOKEN, WORLD, running
-from mcp import MCPError
-from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 from PIL import Image
 
 from longtake.config import PerceptionSettings
@@ -100,6 +96,8 @@ async def refused(client, film):
 
 
 async def clips(client, film):
+    from mcp import MCPError
+
     clip = (await client.read_resource(f"film://{film}/clip/3/6")).contents[0]
     assert (clip.mime_type, base64.b64decode(clip.blob)[4:8]) == ("video/mp4", b"ftyp")
     for wrong in ("3/99", "6/3", "-1/2", "nan/2", "x/2"):
@@ -108,6 +106,11 @@ async def clips(client, film):
 
 
 def http_client(address):
+    # takes most of a second, which every process of a test run would need
+    import httpx2
+    from mcp.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60)
     return Client(streamable_http_client(f"{address}/mcp", http_client=http))
 
@@ -158,12 +161,15 @@ def test_a_new_film_is_indexed_and_then_searched(short):
 
 
 def test_without_the_token_there_are_no_tools(address):
-    answer = httpx2.post(f"{address}/mcp", json={"jsonrpc": "2.0", "method": "ping", "id": 1})
+    answer = httpx.post(f"{address}/mcp", json={"jsonrpc": "2.0", "method": "ping", "id": 1})
     assert answer.status_code == 401
 
 
 @pytest.mark.usefixtures("prepared_models")
 def test_over_stdio(films):
+    from mcp.client import Client
+    from mcp.client.stdio import StdioServerParameters
+
     arguments = ["-m", "longtake", "mcp", "--films", str(films)]
     arguments += ["--model", "lab/acuity=1,hallucination=0", "--set", "answers.verify=false"]
     arguments += ["--set", "perception.reader=false", "--set", "perception.listener=none"]

@@ -44,11 +44,12 @@ class Film(TestFootage):
         self.pair = pair
 
     def embeddings(self):
-        return np.eye(len(self.times))
+        a, b = self.pair
+        cosines = (a * np.arange(len(self.times)) + b) % 9973 / 9973
+        return np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)
 
     def encode(self, texts):
-        a, b = self.pair
-        return np.array([(a * np.arange(len(self.times)) + b) % 9973] * len(texts), float)
+        return np.array([[1.0, 0.0]] * len(texts))
 
 
 def observed(messages, options):

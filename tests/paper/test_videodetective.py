@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.detecting import FACETS, FILM, QUESTION, Detectives, SceneFootage, looks, play, scores
 from support.talking import TalkingFootage
@@ -181,7 +181,6 @@ def test_ten_steps_and_one_more_for_each_option_beyond_four(options, steps):
     assert len(detectives.observed) == steps
 
 
-@settings(max_examples=25)
 @given(
     st.integers(1, 15),
     st.sampled_from([0, 2, 3, 4, 7]),
@@ -320,7 +319,6 @@ def test_a_scene_without_edges_divides_nothing_by_zero():
     assert belief == pytest.approx([0, 0, 0.4])
 
 
-@settings(max_examples=60)
 @given(graphs())
 def test_no_eigenvalue_exceeds_one(made):
     weights, _ = made
@@ -335,7 +333,6 @@ def test_equation_13_two_steps_by_hand():
     assert scene_graph.diffuse(pair, injected, injected, steps=2) == pytest.approx([0.76, 0.24])
 
 
-@settings(max_examples=60)
 @given(graphs())
 def test_diffusion_goes_to_the_closed_form_and_seven_steps_keep_the_bound(made):
     weights, random = made
@@ -468,7 +465,6 @@ def test_more_facets_than_packages_keep_the_highest():
     assert scene_graph.graph_nms(belief, np.eye(3), matrix({}, 3), max_scenes=2) == [0, 2]
 
 
-@settings(max_examples=60)
 @given(graphs(), st.integers(1, 6), st.integers(1, 8))
 def test_graph_nms_keeps_one_scene_per_facet_and_never_too_many(made, facets, most):
     weights, random = made
@@ -520,7 +516,6 @@ def test_means_are_compared_by_their_product_or_their_cosine(likeness, joined):
     assert joined in segmentation.merge_short(rows, spans, 5, likeness)
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.integers(1, 40), min_size=1, max_size=20), st.integers(1, 12), st.integers(24, 60)
 )
@@ -938,7 +933,6 @@ def test_if_all_frames_are_alike_the_rest_is_spread_evenly():
     assert FrameRule()(rows, [(40, 50)], np.zeros(101), count=5, uniform=1) == [0, 33, 50, 67, 100]
 
 
-@settings(max_examples=80)
 @given(
     st.integers(1, 80),
     st.integers(1, 40),

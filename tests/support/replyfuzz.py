@@ -138,8 +138,6 @@ If the answer is <one>, he runs.
 \\boxed{<one>} \\boxed{<two>}
 choice: <one>⏎choice: <two>
 choice: <one> or <two>
-<choice><one></choice><choice><two></choice>
-| choice |⏎|---|⏎| <one> |⏎| <two> |
 {"choice": "<one> or <two>"}
 {"choice": ["<one>", "<two>"]}
 {"choice": "<one>" or "<two>"}
@@ -171,7 +169,6 @@ The answer is <one> o
 The answer <one> is
 Answer: <one>
 choice: <one>
-<choice><one>
 {"choice": "<one>
 {"choice": "<one> o
 {"choice": "<one>" or
@@ -282,18 +279,6 @@ def as_lines(chance: Random, fields: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def as_tags(chance: Random, fields: dict[str, Any]) -> str:
-    inner = "\n".join(f"<{key}>{value}</{key}>" for key, value in fields.items())
-    return chance.choice((inner, f"<reply>{inner}</reply>"))
-
-
-def as_table(chance: Random, fields: dict[str, Any]) -> str:
-    cells = {key: str(value).replace("\n", " ").replace("|", "/") for key, value in fields.items()}
-    if chance.random() < 0.5:
-        return f"| {' | '.join(cells)} |\n|{'---|' * len(cells)}\n| {' | '.join(cells.values())} |"
-    return "\n".join(f"| {key} | {value} |" for key, value in cells.items())
-
-
 def as_two_objects(chance: Random, fields: dict[str, Any]) -> str:
     if chance.random() < 0.5:
         return "\n".join(json.dumps({key: value}) for key, value in fields.items())
@@ -304,8 +289,6 @@ LAYOUTS: tuple[Layout, ...] = (
     *[as_json, as_unescaped_json, as_broken_json, as_lines] * 2,
     as_python,
     as_wrapped_json,
-    as_tags,
-    as_table,
     as_two_objects,
 )
 
@@ -537,7 +520,7 @@ def grade_case(chance: Random) -> Case:
 def score_case(chance: Random) -> Case:
     score, caption = chance.randint(1, 10), chance.choice(CAPTIONS)
     said = chance.choice((score, str(score), f"{score}/10", f"{score} out of 10"))
-    layout = chance.choice((as_json, as_python, as_unescaped_json, as_lines, as_tags, as_table))
+    layout = chance.choice((as_json, as_python, as_unescaped_json, as_lines))
     text = layout(chance, {"reason": "because", "caption": caption, "score": said})
     truth = {"caption": caption, "score": score}
     return Case(_noisy(chance, text), Scored, None, truth, f"score {layout.__name__}")
@@ -561,7 +544,7 @@ def plan_case(chance: Random) -> Case:
         "reason": f"{other} has been done",
         "agent": spelt if clear else chance.choice(unclear),
     }
-    layout = chance.choice(LAYOUTS[:4] + LAYOUTS[8:12])
+    layout = chance.choice(LAYOUTS[:4] + LAYOUTS[8:])
     text = _noisy(chance, layout(chance, fields))
     return Case(text, Plan, None, {"agent": agent} if clear else None, f"plan {layout.__name__}")
 

@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,7 @@ def papers() -> list[str]:
     return sorted(file.removesuffix(".toml") for file in files if file.endswith(".toml"))
 
 
+@cache
 def read_paper(name: str) -> Paper:
     """The experiments and tables of a paper."""
     if name not in papers():

@@ -20,7 +20,7 @@ from longtake_bench.results import QuestionResult
 from longtake_bench.runner import Solver, answer_one, collect
 from longtake_bench.runs import RunFolder
 
-COUNT = 24
+COUNT = 16
 METHODS = ("Honest", "CitesAtRandom", "AnswersBlind", "ReadsTiming", "KnowsLetters")
 
 
@@ -121,7 +121,7 @@ def test_runs_that_cannot_be_compared_are_rejected(runs, tmp_path):
         audit_runs([runs[0], limited], asking([]))
     report, benchmark = runs[1]
     short = replace(report, scored=replace(report.scored, items=report.scored.items[:3]))
-    with pytest.raises(RunError, match=r"3 of 24 results with labels"):
+    with pytest.raises(RunError, match=r"3 of 16 results with labels"):
         audit_runs([runs[0], (short, benchmark)], asking([]))
 
 

@@ -115,7 +115,7 @@ def test_numbers_in_a_calibration_are_finite(field, number, tmp_path):
 def test_the_command_fits_and_writes_with_provenance(run, tmp_path):
     """Slow: it evaluates before it fits."""
     out, kept = tmp_path / "calibration.json", tmp_path / "run"
-    lab = ["--on", "lab", "--of", "seeds=7-8", "--of", "minutes=2", "--of", "questions=12"]
+    lab = ["--on", "lab", "--of", "seeds=7-8", "--of", "minutes=2", "--of", "questions=10"]
     model = ["--model", "lab/profile=lab-3", "--set", 'auto.stages=["lookup", "search@8"]']
     code, told, err = run("calibrate", *lab, *model, "--keep", kept, "--out", out)
     assert code == 0, err
@@ -128,7 +128,7 @@ def test_the_command_fits_and_writes_with_provenance(run, tmp_path):
     both = read(out)
     assert [each.model for each in both] == ["another", "lab/profile=lab-3"]
     assert both[0].weights == both[1].weights
-    code, _, err = run("calibrate", *lab, "--limit", 2, *model, "--out", tmp_path / "few.json")
+    code, _, err = run("calibrate", *lab, "--limit", 1, *model, "--out", tmp_path / "few.json")
     assert code == 2
     assert "at least 20" in err
 

@@ -28,7 +28,7 @@ def shown(session, benchmark, frames):
 
 
 def test_uniform_is_given_what_one_call_can_hold(benchmark):
-    assignment = with_profile_model(ModelAssignment(), "uniform")
+    assignment = with_profile_model(ModelAssignment(("lab/context=20000",)), "uniform")
     session = Session(Settings(answers=AnswerSettings(verify=False)), assignment)
     most = frames_in_one_call(session, benchmark)
     assert shown(session, benchmark, most) == most

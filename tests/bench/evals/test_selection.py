@@ -110,21 +110,21 @@ def test_if_no_agent_can_answer_the_error_is_shown(tmp_path):
 
 def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
     out = tmp_path / "team.toml"
-    of = ("--of", "seeds=0", "--of", "minutes=10", "--of", "questions=12")
-    command = ("select", "lab", *of, "--library", library_file, "--sample", 10, "--out", out)
+    of = ("--of", "seeds=0", "--of", "minutes=3", "--of", "questions=4")
+    command = ("select", "lab", *of, "--library", library_file, "--sample", 4, "--out", out)
     code, text, err = run(*command)
     assert code == 0, err
-    assert "ann: 10 of at most 10" in err
+    assert "ann: 4 of at most 4" in err
     assert "the last in the team leads the first outside by" in text
     team = read_team(out)
     assert len(team) == 3
     assert {member.name for member in team} <= {member.name for member in LIBRARY}
-    assert "10 questions of lab" in out.read_text()
+    assert "4 questions of lab" in out.read_text()
     code, text, _ = run(*command, "--json")
     plain = json.loads(text)
     assert code == 0
     assert [row["name"] for row in plain["ranking"]][:3] == [member.name for member in team]
-    assert plain["questions"] == 10
+    assert plain["questions"] == 4
 
 
 @pytest.mark.parametrize(

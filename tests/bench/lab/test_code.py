@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -34,7 +34,6 @@ def sent(pixels, width, quality, how=Image.Resampling.LANCZOS):
     return np.asarray(Image.open(out).convert("RGB"))
 
 
-@settings(max_examples=40)
 @given(
     moment=MOMENTS,
     width=st.integers(224, 960),
@@ -54,7 +53,6 @@ def test_drawn_pictures_keep_their_code(how):
         assert read(sent(painter.frame(second + 0.4), 224, 70, how)) == Moment(9, 30, second)
 
 
-@settings(max_examples=60)
 @given(moment=MOMENTS, seed=st.integers(0, 10_000), flips=st.integers(1, 3))
 def test_a_damaged_code_gives_nothing_rather_than_another_moment(moment, seed, flips):
     pixels = picture(moment)

@@ -102,9 +102,9 @@ def test_footage_of_the_script_and_of_the_film_are_the_same(film, folder):
 def test_the_real_reader_reads_the_signs_with_and_without_the_code():
     script = make_world(SEED, 2).script
     reader = RapidReader()
-    first, second = script.signs[:2]
     texts = []
-    for sign, with_code in ((first, True), (first, False), (second, True)):
+    sign = script.signs[0]
+    for with_code in (True, False):
         boxes = reader.read(LabFootage(script, code=with_code).at([float(sign.start)])[0])
         assert any(match(sign.fact.text, box.text) > 0.9 for box in boxes), boxes
         texts.append([box.text for box in boxes])

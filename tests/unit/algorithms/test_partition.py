@@ -46,7 +46,6 @@ def length(samples):
     return float(samples.times[-1]) + 0.5
 
 
-@settings(max_examples=60)
 @given(films, rules)
 def test_blocks_cover_the_film_within_the_limits_on_length_and_number(samples, rule):
     duration = length(samples)
@@ -59,7 +58,6 @@ def test_blocks_cover_the_film_within_the_limits_on_length_and_number(samples, r
         assert min(block.duration for block in blocks) >= rule.shortest(duration) - 1e-6
 
 
-@settings(max_examples=40)
 @given(films, st.floats(1e-3, 1e3))
 def test_scaling_all_embeddings_changes_nothing(samples, scale):
     duration = length(samples)
@@ -68,7 +66,6 @@ def test_scaling_all_embeddings_changes_nothing(samples, scale):
     assert [cut.time for cut in before] == [cut.time for cut in after]
 
 
-@settings(max_examples=50)
 @given(st.integers(0, 1000), st.floats(0.5, 7.99), st.integers(1, 200))
 def test_a_film_shorter_than_two_blocks_is_one(seed, seconds, count):
     samples = random_film(seed, 3, seconds, count)

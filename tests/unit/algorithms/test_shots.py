@@ -2,7 +2,7 @@
 
 import numpy as np
 from drawings import card
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -99,7 +99,6 @@ def test_films_of_no_frames_and_of_one():
     assert looked_at(plain(RED)) == [0]
 
 
-@settings(max_examples=40)
 @given(st.lists(st.sampled_from([RED, GREEN, BLUE, (0, 0, 0), (250, 250, 250)]), max_size=40))
 def test_every_frame_has_a_representative_that_looks_like_it(colours):
     film = plain(*colours) if colours else np.zeros((0, 36, 64, 3), np.uint8)

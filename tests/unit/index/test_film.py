@@ -312,7 +312,7 @@ def test_a_film_of_few_frames_gives_each_once():
 def test_cuts_stay_when_a_film_is_encoded_anew(tmp_path, store):
     kept = total = 0
     rule = EventPartition(max_feature_frames=100)
-    for seed in range(3):
+    for seed in range(2):
         seconds = lengths(seed)
         fine = make_scenes(tmp_path / f"{seed}_fine.mp4", seconds, seed=seed, crf=18, gop=50)
         coarse = make_scenes(tmp_path / f"{seed}_coarse.mp4", seconds, seed=seed, crf=36, gop=15)
@@ -321,7 +321,7 @@ def test_cuts_stay_when_a_film_is_encoded_anew(tmp_path, store):
         total += len(first.cuts)
         kept += sum(any(abs(a - b) <= reach for b in times_of(second)) for a in times_of(first))
         kept -= max(0, len(second.cuts) - len(first.cuts))  # cuts out of nothing are no stability
-    assert total >= 6
+    assert total >= 4
     assert kept >= 0.9 * total
 
 

@@ -120,8 +120,11 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", FILES)
+REPAIRED = [(name, damage) for name in FILES[:2] for damage in DAMAGES]
+REPAIRED += [(name, damage) for name in FILES[2:] for damage in ("half", "missing")]
+
+
+@pytest.mark.parametrize(("name", "damage"), REPAIRED)
 def test_a_rebuild_repairs_any_damaged_file(library, walrus, name, damage):
     library.index.close()
     (file,) = library.folder.rglob(name)
