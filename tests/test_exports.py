@@ -1,18 +1,10 @@
 """What the package says it offers is what it offers."""
 
-import importlib
 import inspect
-import pkgutil
 
 import pytest
 
 import longtake
-
-MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(longtake.__path__, "longtake.")
-    if module.name != "longtake.__main__"
-]
 
 
 def test_all_is_what_is_exported():
@@ -22,8 +14,3 @@ def test_all_is_what_is_exported():
     assert named <= set(longtake.__all__) | {"Any"}
     with pytest.raises(AttributeError, match="no attribute 'opne'"):
         longtake.opne  # noqa: B018
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_every_module_says_what_it_is(name):
-    assert importlib.import_module(name).__doc__
