@@ -48,8 +48,12 @@ def _module_name(path: Path) -> str:
 
 
 def _imported(tree: ast.Module) -> set[str]:
-    found = set()
-    for node in ast.walk(tree):
+    found, left = set(), [tree]
+    while left:
+        node = left.pop()
+        # expressions import nothing
+        within = ast.iter_child_nodes(node)
+        left += [each for each in within if isinstance(each, ast.stmt | ast.excepthandler)]
         if isinstance(node, ast.ImportFrom) and node.module:
             # `from package import module` or `from module import name`
             names = {f"{node.module}.{alias.name}" for alias in node.names}

@@ -1,18 +1,10 @@
 """What the package says it offers is what it offers."""
 
-import importlib
 import inspect
-import pkgutil
 
 import pytest
 
 import longtake
-
-MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(longtake.__path__, "longtake.")
-    if module.name != "longtake.__main__"
-]
 
 
 def test_all_is_what_is_exported():
@@ -23,8 +15,3 @@ def test_all_is_what_is_exported():
     assert set(longtake.__all__) <= set(dir(longtake))  # which shells complete
     with pytest.raises(AttributeError, match="no attribute 'opne'"):
         longtake.opne  # noqa: B018
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_every_module_says_what_it_is(name):
-    assert importlib.import_module(name).__doc__

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,7 +16,13 @@ from longtake_bench.lab.profile import PROFILE, LabModel, parse
 from longtake_bench.lab.prompt import Eyes
 from longtake_bench.lab.questions import questions_json
 
-WORLD = make_world(0, 20, 60)
+
+@cache
+def world():
+    # not when this file is imported, which every process of a test run does
+    return make_world(0, 20, 60)
+
+
 PEERS = """<material kind="answers">
 one: A. Nothing that was shown settles this, so it is a guess.
 two: B. Nothing that was shown settles this, so it is a guess.
@@ -24,12 +31,12 @@ two: B. Nothing that was shown settles this, so it is a guess.
 
 @pytest.fixture(scope="module")
 def footage():
-    return LabFootage(WORLD.script)
+    return LabFootage(world().script)
 
 
 def test_the_profile_and_worlds_stay_the_same():
     assert PROFILE.hash == "lab-3:b9e6a3ccd9e7"
-    text = WORLD.script.to_json() + questions_json(WORLD.questions)
+    text = world().script.to_json() + questions_json(world().questions)
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "5bf5f9ff3387f28c"
 
 
@@ -49,7 +56,7 @@ def test_an_earlier_edition_is_rejected():
 
 
 def needles():
-    return [q for q in WORLD.questions if q.kind in ("needle", "onscreen")]
+    return [q for q in world().questions if q.kind in ("needle", "onscreen")]
 
 
 def seen_among(footage, count, **parameters):
@@ -80,7 +87,7 @@ def test_the_middle_of_a_call_loses_most_and_the_mean_does_not_change():
 
 def grades(footage, grading):
     stated = []
-    for question in WORLD.questions:
+    for question in world().questions:
         frames = footage.at([segment.middle for segment in question.evidence])
         stated.append(answered(model(acuity=1.0, grading=grading), question, frames)[1])
     return Counter(stated)
@@ -93,7 +100,7 @@ def test_grades_are_noise_without_grading_and_the_truth_with_it(footage):
 
 
 def scores(judging, seed):
-    question = next(q for q in WORLD.questions if q.kind == "needle")
+    question = next(q for q in world().questions if q.kind == "needle")
     numbered = {f"agent_{number}": {"type": "integer"} for number in (1, 2)}
     schema = {"type": "object", "properties": numbered}
     said = reply(model(judging=judging, seed=seed), shown(question, notes=PEERS), schema)
@@ -106,7 +113,7 @@ def test_scores_are_noise_without_judging_and_the_truth_with_it():
 
 
 def test_a_biased_model_chooses_the_first_option():
-    questions = [q for q in WORLD.questions if q.options]
+    questions = [q for q in world().questions if q.options]
     firsts = {}
     for bias in (0.0, 0.7, 1.0):
         chat = model(acuity=0.0, position_bias=bias)

@@ -3,6 +3,7 @@
 import importlib
 import json
 import pkgutil
+from functools import cache
 
 import pytest
 from bench.lab.asking import fields, model, shown, spoken_in
@@ -19,8 +20,18 @@ from longtake.types import Segment
 from longtake_bench.lab.film import make_world
 from longtake_bench.lab.footage import LabFootage
 
-WORLD = make_world(3, 30, 16)
-FOOTAGE = LabFootage(WORLD.script)
+
+@cache
+def world():
+    # not when this file is imported, which every process of a test run does
+    return make_world(3, 30, 16)
+
+
+@cache
+def footage():
+    return LabFootage(world().script)
+
+
 CHAT = model(acuity=1.0)
 
 NOT_REPLIES = {Member}
@@ -69,7 +80,7 @@ def test_a_skill_whose_value_does_not_fit_the_type_is_no_better_than_none():
 
 
 def test_a_field_is_named_once_a_call():
-    asked = WORLD.questions[0]
+    asked = world().questions[0]
     item = fields(option={"type": "string"}, mood={"type": "string"})
     schema = fields(facets={"type": "array", "items": item})
     reply, neutral = filled(shown(asked), schema)
@@ -79,13 +90,13 @@ def test_a_field_is_named_once_a_call():
 
 def test_known_fields_and_constants_are_not_neutral():
     schema = fields("reason", confidence={"type": "integer"}, kind={"const": "plan"})
-    assert filled(shown(WORLD.questions[0]), schema)[1] == []
+    assert filled(shown(world().questions[0]), schema)[1] == []
 
 
 def test_arguments_of_tools_are_reported_too():
     tool = ToolSpec("search", "Search.", fields("query", "mood"))
     with listening() as heard:
-        reply = CHAT.complete(shown(WORLD.questions[0]), Options(tools=(tool,), prompt="a/b"))
+        reply = CHAT.complete(shown(world().questions[0]), Options(tools=(tool,), prompt="a/b"))
     assert reply.tool_calls
     assert [event.data for event in heard.events] == [{"field": "mood", "prompt": "a/b"}]
 
@@ -94,7 +105,7 @@ def test_a_plan_that_goes_on_has_no_answer_and_nobody_reads_it():
     schema = fields(
         agent={"enum": ["grounding", "finish"]}, choice={"type": "string", "enum": list("ABCD")}
     )
-    reply, neutral = filled(shown(WORLD.questions[0]), schema)
+    reply, neutral = filled(shown(world().questions[0]), schema)
     assert reply["agent"] == "grounding"
     assert neutral == []
 
@@ -123,12 +134,12 @@ def reply_types():
 def everything_shown(question):
     """A prompt with something for every skill, so that lists of objects have items."""
     segments = question.evidence[:2]
-    step = WORLD.script.duration / 3
+    step = world().script.duration / 3
     numbered = [f"{n + 1}. {clock(n * step)} to {clock((n + 1) * step)}" for n in range(3)]
     peers = ["reader: B. Because it was seen.", "2: the green cup", "3: the red cup"]
-    spoken = spoken_in(WORLD.script, [Segment(0.0, 120.0)])
+    spoken = spoken_in(world().script, [Segment(0.0, 120.0)])
     notes = "\n".join([*numbered, "<material>", *peers, "</material>", spoken])
-    frames = FOOTAGE.at([segment.middle for segment in segments])
+    frames = footage().at([segment.middle for segment in segments])
     return shown(question, frames, notes)
 
 
@@ -158,7 +169,7 @@ def lists_of(reply):
     "kind", reply_types(), ids=lambda kind: f"{kind.__module__.split('.')[-2]}.{kind.__name__}"
 )
 def test_no_field_of_a_reply_type_is_left_to_a_neutral_value(kind, has_options):
-    questions = [q for q in WORLD.questions if bool(q.options) == has_options]
+    questions = [q for q in world().questions if bool(q.options) == has_options]
     longest: dict[str, int] = {}
     for question in questions[:20]:
         schema = schema_for(kind, question.question)

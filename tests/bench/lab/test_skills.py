@@ -1,6 +1,7 @@
 """Skills, chosen by the names of a reply's fields."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,18 @@ from longtake_bench.lab.film import make_world
 from longtake_bench.lab.footage import LabFootage
 from longtake_bench.lab.skills import LISTS, VALUES
 
-WORLD = make_world(3, 30, 80)
-SCRIPT = WORLD.script
-FOOTAGE = LabFootage(SCRIPT)
+
+@cache
+def world():
+    # not when this file is imported, which every process of a test run does
+    return make_world(3, 30, 80)
+
+
+@cache
+def footage():
+    return LabFootage(world().script)
+
+
 SHARP = model(acuity=1.0)
 LIST = {"type": "array", "items": {"type": "string"}}
 
@@ -35,13 +45,13 @@ LIST = {"type": "array", "items": {"type": "string"}}
 def question(kind, start="", options=True):
     return next(
         q
-        for q in WORLD.questions
+        for q in world().questions
         if q.kind == kind and q.text.startswith(start) and bool(q.options) == options
     )
 
 
 def frames(asked):
-    return FOOTAGE.at([segment.middle for segment in asked.evidence])
+    return footage().at([segment.middle for segment in asked.evidence])
 
 
 def noted(asked):
@@ -86,12 +96,12 @@ def test_grade():
 
 
 def segments(count=6):
-    step = SCRIPT.duration / count
+    step = world().script.duration / count
     return "\n".join(f"{n + 1}. {clock(n * step)} to {clock((n + 1) * step)}" for n in range(count))
 
 
 def wishes(asked, notes=""):
-    body = f"The film is {clock(SCRIPT.duration)} long.\n{notes}\nSegments:\n{segments()}"
+    body = f"The film is {clock(world().script.duration)} long.\n{notes}\nSegments:\n{segments()}"
     return reply(SHARP, shown(asked, notes=body), schema_for(WishesReply))["missing"]
 
 
@@ -105,7 +115,7 @@ def test_ask_for_more_names_segments_that_exist_and_what_to_look_for():
 
 
 def test_ask_for_more_keeps_to_the_part_that_is_asked_about():
-    asked = next(q for q in WORLD.questions if "second half" in q.text or "at the end" in q.text)
+    asked = next(q for q in world().questions if "second half" in q.text or "at the end" in q.text)
     assert all(wish["segment"] >= 4 for wish in wishes(asked)[:2])
 
 
@@ -122,7 +132,7 @@ def test_gate():
 
 @pytest.mark.parametrize("name", ["key_information", "clue"])
 def test_key_information_is_short_and_about_the_question(name):
-    for asked in WORLD.questions:
+    for asked in world().questions:
         said = reply(SHARP, shown(asked), fields(name))[name]
         assert 0 < len(said.split()) <= 50
     sign = question("onscreen")
@@ -156,7 +166,7 @@ def test_decompose():
 
 
 def test_timeline():
-    pictures = FOOTAGE.at(np.linspace(0, FOOTAGE.duration - 1, 32).tolist())
+    pictures = footage().at(np.linspace(0, footage().duration - 1, 32).tolist())
     said = TimelineReply.model_validate(
         reply(SHARP, [say("user", *map(Image, pictures))], schema_for(TimelineReply))
     )
@@ -171,7 +181,7 @@ def test_observe():
     settled = reply(SHARP, shown(asked, frames(asked)), form)
     assert settled["needs_more_info"] is False
     assert settled["missing_keyword"] == ""
-    blank = reply(SHARP, shown(asked, FOOTAGE.at([asked.evidence[0].end + 200.0])), form)
+    blank = reply(SHARP, shown(asked, footage().at([asked.evidence[0].end + 200.0])), form)
     assert blank["needs_more_info"] is True
     assert blank["missing_keyword"]
 
@@ -182,7 +192,7 @@ def test_relevance_is_high_where_the_evidence_is():
     assert reply(SHARP, shown(asked, frames(asked)), form)["score"] == 4
     scores = [
         reply(SHARP, shown(asked, [f]), form)["score"]
-        for f in FOOTAGE.at(np.linspace(0, FOOTAGE.duration - 1, 40).tolist())
+        for f in footage().at(np.linspace(0, footage().duration - 1, 40).tolist())
     ]
     assert min(scores) == 1
     assert sum(score == 4 for score in scores) <= 2
@@ -235,7 +245,7 @@ def test_read_subtitles():
     asked = question("spoken")
     item = fields("text", start={"type": "number"}, end={"type": "number"})
     form = fields("sentiment", "topic", lines={"type": "array", "items": item}, entities=LIST)
-    everything = spoken_in(SCRIPT, [Segment(0.0, SCRIPT.duration)])
+    everything = spoken_in(world().script, [Segment(0.0, world().script.duration)])
     said = reply(SHARP, shown(asked, notes=everything), form)
     assert [line["start"] for line in said["lines"]] == [asked.evidence[0].start]
     assert said["sentiment"] == "neutral"
@@ -284,7 +294,7 @@ def test_no_form_is_too_odd(nodes, node):
 
 def test_passages_that_hold_the_answer():
     asked = question("spoken")
-    line = spoken_in(SCRIPT, asked.evidence)
+    line = spoken_in(world().script, asked.evidence)
     listed = f"1. [00:00:01] speech: What a day it has been so far.\n2. {line}"
     form = fields(passages={"type": "array", "items": {"type": "integer"}})
     assert reply(SHARP, shown(asked, notes=listed), form) == {"passages": [2]}
@@ -313,7 +323,7 @@ def test_plan_goes_from_grounding_to_perception_to_finish():
 def test_plan_sends_spoken_questions_to_the_subtitles():
     asked = question("spoken")
     assert plan(asked, "")[0] == "subtitles"
-    heard = spoken_in(SCRIPT, asked.evidence)
+    heard = spoken_in(world().script, asked.evidence)
     agent, said = plan(asked, f"subtitles: {heard}")
     assert (agent, said["answer"]) == ("finish", asked.answer_text)
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -21,7 +22,13 @@ from longtake_bench.lab.facts import sentence
 from longtake_bench.lab.footage import LabEncoder, LabFootage
 from longtake_bench.lab.library import make_library
 
-WORLD = make_library(5, 5, first_seed=52, questions=40)
+
+@cache
+def world():
+    # not when this file is imported, which every process of a test run does
+    return make_library(5, 5, first_seed=52, questions=40)
+
+
 SESSION = Session(Settings(), ModelAssignment(("lab/acuity=1,latency=0",)))
 
 
@@ -29,7 +36,7 @@ SESSION = Session(Settings(), ModelAssignment(("lab/acuity=1,latency=0",)))
 def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("library")
     encoder = LabEncoder()
-    films = {script.name: LabFootage(script, encoder=encoder) for script in WORLD.scripts}
+    films = {script.name: LabFootage(script, encoder=encoder) for script in world().scripts}
     perception = PerceptionModels(Settings().perception, folder, images=encoder)
     library = Library(
         folder, perception=perception, sentences=encoder, opener=lambda entry: films[entry.name]
@@ -43,13 +50,13 @@ def library(tmp_path_factory):
 
 
 def spoken():
-    return [each for each in WORLD.questions if each.asked.kind == "spoken"]
+    return [each for each in world().questions if each.asked.kind == "spoken"]
 
 
 def test_each_question_of_the_world_has_one_film():
-    assert len(WORLD.questions) == 40
-    assert {each.film for each in WORLD.questions} == set(range(5))
-    assert all(each.asked.kind not in ("scope", "count", "topic") for each in WORLD.questions)
+    assert len(world().questions) == 40
+    assert {each.film for each in world().questions} == set(range(5))
+    assert all(each.asked.kind not in ("scope", "count", "topic") for each in world().questions)
 
 
 def test_the_answer_comes_from_the_right_film_and_cites_it(library):
@@ -57,7 +64,7 @@ def test_the_answer_comes_from_the_right_film_and_cites_it(library):
     assert len(asked) == 4
     for question in asked:
         result = ask_library(library, SESSION, question.asked.question, "lookup")
-        name = WORLD.scripts[question.film].name
+        name = world().scripts[question.film].name
         assert result.answer.choice == question.asked.answer
         assert result.cited[0].film.name == name
         assert str(result.cited[0]).startswith(f"{name} @ 00:0")
@@ -75,7 +82,7 @@ def test_in_no_film_is_an_answer(library):
 
 def test_only_the_films_that_are_meant_are_asked(library):
     question = spoken()[0]
-    name = WORLD.scripts[question.film].name
+    name = world().scripts[question.film].name
     asked = replace(question.asked.question, options=())
     result = ask_library(library, SESSION, asked, "lookup", where=name)
     assert result.searched == 1
@@ -84,7 +91,7 @@ def test_only_the_films_that_are_meant_are_asked(library):
 
 def test_every_occurrence_goes_over_all_candidates_and_says_so(library, monkeypatch):
     prompts = []
-    said = [script.sayings[0].fact for script in WORLD.scripts[:2]]
+    said = [script.sayings[0].fact for script in world().scripts[:2]]
 
     def script(messages, options):
         prompts.append(options.prompt)
@@ -112,7 +119,7 @@ def test_every_occurrence_of_words_is_listed_film_by_film_without_a_model(librar
     monkeypatch.setattr(catalog.ModelCatalog, "open", lambda *_, **__: ScriptedChat([]))
     result = ask_library(library, SESSION, Question("How often are lanterns mentioned?"), "lookup")
     said = {}
-    for script in WORLD.scripts:
+    for script in world().scripts:
         lines = LabFootage(script, encoder=LabEncoder()).speech()
         said[script.name] = [line.text for line in lines if "lantern" in line.text]
     cited = [(each.film.name, each.evidence.text) for each in result.cited]
@@ -154,7 +161,7 @@ def test_one_budget_covers_all_films(library):
 def test_a_film_that_disappears_meanwhile_is_left_out(library, monkeypatch):
     # the first one's iron fiddle is taken for the iron wagon of another film
     question = spoken()[1]
-    gone = WORLD.scripts[question.film].name
+    gone = world().scripts[question.film].name
     opened = library.footage
 
     def vanishing(entry):
