@@ -167,7 +167,8 @@ class Scripted(Team):
         if prompt == "shared/score":
             card = self.given["cards"][number - 1][name]
             if isinstance(card, dict):
-                self._scores = {name: card}
+                with self._lock:
+                    self._scores[name] = card  # agents judge in threads
                 return super()._reply(name, prompt, text, options)
             for field, part in options.schema["properties"].items():
                 card = card.replace(part["description"].removeprefix("score of "), field)

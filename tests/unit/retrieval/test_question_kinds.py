@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from longtake.runner.conversation import with_carried
+from longtake.runner.session import with_carried
 
 from longtake.retrieval.question_kinds import (
     COUNTING,
