@@ -5,7 +5,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from longtake.runner.session import with_carried
 
 from longtake.retrieval.question_kinds import (
     COUNTING,
@@ -21,6 +20,7 @@ from longtake.retrieval.question_kinds import (
     mentioned,
     negated,
 )
+from longtake.runner.session import with_carried
 from longtake.types import Question
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
