@@ -158,8 +158,9 @@ class EngineProcess:
                     thread.start()
                 elif isinstance(message, WarmUp):
                     self._load(message.ask)
-                elif message in self._runs:
-                    self._runs[message][0].set()
+                # a run may end while it is cancelled
+                elif run := self._runs.get(message):
+                    run[0].set()
         self._end()
 
     def _do(self, job: Job, stop: Stop) -> None:
