@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import longtake.llm.http  # noqa: F401 - sets the levels of loggers when it is imported
 from longtake import registry
 
 REGISTRIES = [each for each in vars(registry).values() if isinstance(each, registry.Registry)]
